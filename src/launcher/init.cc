@@ -1,0 +1,276 @@
+#include "launcher/init.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "launcher/channel.h"
+#include "launcher/exec.h"
+#include "launcher/raw.h"
+#include "launcher/tree.h"
+#include "launcher/view.h"
+
+namespace cordon::launcher {
+namespace {
+
+using jail::wire::Exited;
+using jail::wire::Failure;
+using jail::wire::kControlFd;
+using jail::wire::SignalRequest;
+using jail::wire::SignalScope;
+using jail::wire::Stage;
+using jail::wire::Type;
+
+class Init {
+ public:
+  explicit Init(const InitOptions& options) : options_(options) {}
+  [[noreturn]] void Run();
+
+ private:
+  void SetUp();
+  void Serve();
+  void Handle(Message& message);
+  void StartCommand(Message& message);
+  void Deliver(const Message& message);
+  void Update(Message& message);
+  void Reap();
+  pid_t* FindSlot(std::uint32_t exec);
+
+  struct Slot {
+    std::uint32_t exec;
+    pid_t pid;
+  };
+  InitOptions options_;
+  int base_fd_ = -1;  // mount namespace that no view was built in
+  int signal_fd_ = -1;
+  int last_capability_ = 40;
+  Slot* slots_ = nullptr;
+  std::size_t slot_count_ = 0;
+  std::size_t slot_capacity_ = 0;
+};
+
+[[noreturn]] void Die(const Failure& f) {
+  SendFailure(Type::kFailed, 0, f);
+  ::_exit(1);
+}
+
+void Require(const Failure& f) {
+  if (f.stage != Stage::kNone) Die(f);
+}
+
+Failure LoopbackUp() {
+  int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  ifreq request{};
+  std::strcpy(request.ifr_name, "lo");
+  request.ifr_flags = IFF_UP | IFF_RUNNING;
+  // A kernel without IPv4 has no loopback to raise; nothing is weaker for it.
+  if (fd < 0) return errno == EAFNOSUPPORT ? Failure{} : Failure{Stage::kLoopback, errno, 0};
+  Failure f = ::ioctl(fd, SIOCSIFFLAGS, &request) == 0 ? Failure{} : Failure{Stage::kLoopback, errno, 0};
+  ::close(fd);
+  return f;
+}
+
+Failure OwnKeyring() {
+  // Kernels without keyrings answer ENOSYS: then there is none to see either.
+  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 && errno != ENOSYS)
+    return Failure{Stage::kKeyring, errno, 0};
+  return {};
+}
+
+int LastCapability() {
+  int cap = 40;
+  while (cap < 63 && ::prctl(PR_CAPBSET_READ, cap + 1, 0, 0, 0) >= 0) ++cap;
+  while (cap > 0 && ::prctl(PR_CAPBSET_READ, cap, 0, 0, 0) < 0) --cap;
+  return cap;
+}
+
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Order: nothing may run before the id maps are there (files could not be created), the tree is
+// private before anything is mounted, and the network and keyring are done before the first command.
+void Init::SetUp() {
+  if (options_.by_bubblewrap) {
+    ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    Require(OwnKeyring());
+    last_capability_ = LastCapability();
+    Send(Type::kReady, 0, nullptr, 0);
+    return;
+  }
+  char go;
+  ssize_t n;
+  do {
+    n = ::read(options_.go_fd, &go, 1);
+  } while (n < 0 && errno == EINTR);
+  if (n != 1) ::_exit(1);
+  // The monitor may have died after it wrote, but before the parent-death signal was set.
+  pollfd monitor{options_.go_fd, 0, 0};
+  if (::poll(&monitor, 1, 0) != 0) ::_exit(1);
+  ::close(options_.go_fd);
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  ::prctl(PR_SET_NAME, "cordon-init", 0, 0, 0);
+  Require(MakePrivate());
+  Require(LoopbackUp());
+  Require(OwnKeyring());
+  last_capability_ = LastCapability();
+  int untouched = options_.keep_base ? ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC) : -1;
+  Require(MountStore(options_.base));
+  base_fd_ = untouched;
+
+  Message plan;
+  if (Receive(plan, true) != ReceiveResult::kMessage || plan.header.type != Type::kView) ::_exit(1);
+  // Early clones are descriptors; commands get their own limit back from the host.
+  RaiseDescriptorLimit();
+  Require(AddToStore(plan.payload));
+  if (options_.keep_base && (base_fd_ < 0 || ::unshare(CLONE_NEWNS) != 0))
+    Die(Failure{Stage::kUnshare, errno, 0});
+  Require(BuildView(plan.payload));
+  plan.Release();
+  Send(Type::kReady, 0, nullptr, 0);
+}
+
+pid_t* Init::FindSlot(std::uint32_t exec) {
+  for (std::size_t i = 0; i < slot_count_; ++i)
+    if (slots_[i].exec == exec) return &slots_[i].pid;
+  return nullptr;
+}
+
+void Init::StartCommand(Message& message) {
+  if (slot_count_ == slot_capacity_) {
+    std::size_t bigger = slot_capacity_ == 0 ? 16 : slot_capacity_ * 2;
+    auto* grown = static_cast<Slot*>(::realloc(slots_, bigger * sizeof(Slot)));
+    if (grown == nullptr) {
+      SendFailure(Type::kExecFailed, message.header.exec, Failure{Stage::kFork, ENOMEM, jail::wire::kNoProcess});
+      return;
+    }
+    slots_ = grown;
+    slot_capacity_ = bigger;
+  }
+  pid_t pid = StartExec(message, last_capability_);
+  if (pid > 0) slots_[slot_count_++] = Slot{message.header.exec, pid};
+}
+
+void Init::Deliver(const Message& message) {
+  pid_t* pid = FindSlot(message.header.exec);
+  if (pid == nullptr || message.payload.size() != sizeof(SignalRequest)) return;
+  SignalRequest request;
+  std::memcpy(&request, message.payload.data(), sizeof request);
+  switch (request.scope) {
+    case SignalScope::kLeader: ::kill(*pid, request.signal); break;
+    // The leader itself is named too: it may not have come as far as its own process group.
+    case SignalScope::kGroup:
+      if (::kill(-*pid, request.signal) != 0) ::kill(*pid, request.signal);
+      break;
+    case SignalScope::kTree: SignalTree(*pid, request.signal); break;
+  }
+}
+
+// Builds the new view from the untouched namespace. Commands that run keep the old one; when it
+// fails init goes back to it, and nothing has changed.
+void Init::Update(Message& message) {
+  Failure f{};
+  int old_view = ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+  if (base_fd_ < 0 || old_view < 0 || ::setns(base_fd_, CLONE_NEWNS) != 0) {
+    f = Failure{Stage::kUnshare, errno, 0};
+  } else {
+    f = AddToStore(message.payload);
+    if (f.stage == Stage::kNone && ::unshare(CLONE_NEWNS) != 0) f = Failure{Stage::kUnshare, errno, 0};
+    if (f.stage == Stage::kNone) f = BuildView(message.payload);
+    if (f.stage != Stage::kNone && ::setns(old_view, CLONE_NEWNS) != 0) ::_exit(1);
+  }
+  if (old_view >= 0) ::close(old_view);
+  SendFailure(f.stage == Stage::kNone ? Type::kAcknowledged : Type::kFailed, message.header.exec, f);
+}
+
+void Init::Reap() {
+  signalfd_siginfo info[8];
+  while (::read(signal_fd_, info, sizeof info) > 0) {
+  }
+  int status;
+  rusage usage{};
+  pid_t pid;
+  while ((pid = ::wait4(-1, &status, WNOHANG, &usage)) > 0) {
+    for (std::size_t i = 0; i < slot_count_; ++i) {
+      if (slots_[i].pid != pid) continue;
+      Exited e{status, 0, static_cast<std::uint64_t>(usage.ru_maxrss),
+               static_cast<std::uint64_t>(usage.ru_utime.tv_sec) * 1000000u + static_cast<std::uint64_t>(usage.ru_utime.tv_usec),
+               static_cast<std::uint64_t>(usage.ru_stime.tv_sec) * 1000000u + static_cast<std::uint64_t>(usage.ru_stime.tv_usec)};
+      Send(Type::kExited, slots_[i].exec, &e, sizeof e);
+      slots_[i] = slots_[--slot_count_];
+      break;
+    }
+  }
+}
+
+void Init::Handle(Message& message) {
+  switch (message.header.type) {
+    case Type::kExec: StartCommand(message); break;
+    case Type::kSignal: Deliver(message); break;
+    case Type::kView: Update(message); break;
+    case Type::kSuspend:
+    case Type::kResume: {
+      int signal = message.header.type == Type::kSuspend ? SIGSTOP : SIGCONT;
+      SignalEveryone(signal);
+      Failure none{};
+      SendFailure(Type::kAcknowledged, message.header.exec, none);
+      break;
+    }
+    case Type::kStop: ::_exit(0);
+    default: ::_exit(1);
+  }
+}
+
+void Init::Serve() {
+  pollfd fds[2] = {{kControlFd, POLLIN, 0}, {signal_fd_, POLLIN, 0}};
+  if (::poll(fds, 2, -1) < 0) return;
+  if (fds[1].revents != 0) Reap();
+  if (fds[0].revents == 0) return;
+  Message message;
+  switch (Receive(message, false)) {
+    case ReceiveResult::kMessage: Handle(message); break;
+    case ReceiveResult::kNothing: break;
+    // The host is gone: the kernel takes every other process of the session with this one.
+    case ReceiveResult::kEndOfFile:
+    case ReceiveResult::kBroken: ::_exit(0);
+  }
+  message.Release();
+}
+
+void Init::Run() {
+  sigset_t child;
+  sigemptyset(&child);
+  sigaddset(&child, SIGCHLD);
+  ::sigprocmask(SIG_SETMASK, &child, nullptr);
+  signal_fd_ = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (signal_fd_ < 0) Die(Failure{Stage::kFork, errno, 0});
+  SetUp();
+  for (;;) Serve();
+}
+
+}  // namespace
+
+void RunInit(const InitOptions& options) {
+  Init init(options);
+  init.Run();
+}
+
+}  // namespace cordon::launcher

@@ -1,0 +1,243 @@
+// cordon-launch: makes the namespaces of one session and stays as its monitor.
+//
+// Started by the host library as
+//   cordon-session ID START_SECONDS HOST_PID BACKEND WORKDIR COMMAND
+// (the argument list is what `cordon ps` reads), with an empty environment and the control socket
+// as descriptor 3. Single-threaded, no exceptions, allocates little: it runs once a session, a
+// thousand times on one machine.
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include "launcher/channel.h"
+#include "launcher/init.h"
+#include "launcher/raw.h"
+
+namespace cordon::launcher {
+namespace {
+
+using jail::wire::Ended;
+using jail::wire::EndReason;
+using jail::wire::Failure;
+using jail::wire::kControlFd;
+using jail::wire::Stage;
+using jail::wire::Type;
+
+struct BootRequest {
+  std::string_view uid_map, gid_map;
+  bool deny_setgroups = true;
+  bool keep_base = false;
+  char** bwrap = nullptr;  // argv of bwrap, or null
+  jail::wire::Reader base{{}};
+};
+
+constexpr const char* kInitArgument = "cordon-init";
+
+[[noreturn]] void Die(Stage stage, int error) {
+  SendFailure(Type::kFailed, 0, Failure{stage, error, 0});
+  ::_exit(1);
+}
+
+bool WriteProcFile(pid_t pid, const char* name, std::string_view text) {
+  char path[64];
+  std::snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
+  int fd = ::open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  // The kernel takes a map in one write or not at all.
+  bool ok = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  int saved = errno;
+  ::close(fd);
+  errno = saved;
+  return ok;
+}
+
+// True when init has been killed: its files in /proc then refuse what they are asked, which must not
+// be taken for a refusal of this host.
+bool IsEnding(pid_t pid) {
+  char path[64], text[512];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return true;
+  ssize_t n = ::read(fd, text, sizeof text - 1);
+  ::close(fd);
+  text[n > 0 ? n : 0] = '\0';
+  constexpr unsigned kExiting = 0x4;  // PF_EXITING
+  const char* end = std::strrchr(text, ')');
+  unsigned flags = kExiting;
+  if (end != nullptr) std::sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags);
+  return (flags & kExiting) != 0;
+}
+
+void WriteMaps(pid_t pid, const BootRequest& boot) {
+  // Kernels without /proc/PID/setgroups (before 3.19) are long out of reach.
+  bool ok = (!boot.deny_setgroups || WriteProcFile(pid, "setgroups", "deny")) &&
+            WriteProcFile(pid, "uid_map", boot.uid_map) && WriteProcFile(pid, "gid_map", boot.gid_map);
+  if (ok) return;
+  int error = errno;
+  if (IsEnding(pid)) ::_exit(1);
+  Die(Stage::kIdMap, error);
+}
+
+void CloseInherited() {
+  int null_fd = ::open("/dev/null", O_RDWR);
+  for (int i = 0; i < 3; ++i)
+    if (null_fd >= 0 && null_fd != i) ::dup2(null_fd, i);
+  if (CloseRange(kControlFd + 1, ~0u, 0) != 0) Die(Stage::kDescriptors, errno);
+  ::fcntl(kControlFd, F_SETFD, FD_CLOEXEC);
+}
+
+// Blocked so that they come through the signalfd. A stop signal from a terminal cannot come: the
+// monitor has left the host's process session.
+int TakeSignals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int s : {SIGCHLD, SIGTERM, SIGINT, SIGHUP, SIGQUIT}) sigaddset(&set, s);
+  ::sigprocmask(SIG_SETMASK, &set, nullptr);
+  return ::signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+pid_t StartInit(const BootRequest& boot, int go[2]) {
+  constexpr unsigned long kFlags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
+                                   CLONE_NEWNET | CLONE_NEWCGROUP | SIGCHLD;
+  auto pid = static_cast<pid_t>(::syscall(SYS_clone, kFlags, nullptr, nullptr, nullptr, nullptr));
+  if (pid < 0) Die(Stage::kClone, errno);
+  if (pid == 0) {
+    // First of all: without the monitor there is no session. If it died before this line, init sees
+    // the hang-up of the go pipe, whose other end only the monitor holds, for as long as it lives.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    ::close(go[1]);
+    InitOptions options;
+    options.go_fd = go[0];
+    options.keep_base = boot.keep_base;
+    options.base = boot.base;
+    RunInit(options);
+  }
+  ::close(go[0]);
+  return pid;
+}
+
+// Where only bwrap may make user namespaces: it makes them and the view, and starts this program
+// again, as pid 1, from an open descriptor (nothing of Cordon needs to be visible inside).
+pid_t StartBubblewrap(const BootRequest& boot) {
+  int self = ::open("/proc/self/exe", O_RDONLY);  // inherited on purpose
+  pid_t pid = self < 0 ? -1 : ::fork();
+  if (pid < 0) Die(Stage::kFork, errno);
+  if (pid > 0) {
+    ::close(self);
+    return pid;
+  }
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::fcntl(kControlFd, F_SETFD, 0);
+  ::dup2(self, kControlFd + 1);
+  char* environment[] = {nullptr};
+  ::execve(boot.bwrap[0], boot.bwrap, environment);
+  Die(Stage::kBubblewrap, errno);
+}
+
+// argv of bwrap from the Boot message, then the command that is run inside.
+char** BwrapArgv(jail::wire::Reader& r) {
+  std::uint32_t n = r.U32();
+  if (!r.ok() || n == 0 || n > (1u << 20)) return nullptr;
+  auto** argv = static_cast<char**>(::calloc(n + 4u, sizeof(char*)));
+  if (argv == nullptr) Die(Stage::kBubblewrap, ENOMEM);
+  for (std::uint32_t i = 0; i < n; ++i) argv[i] = const_cast<char*>(r.String().data());
+  argv[n] = const_cast<char*>("--");
+  argv[n + 1] = const_cast<char*>("/proc/self/fd/4");
+  argv[n + 2] = const_cast<char*>(kInitArgument);
+  return argv;
+}
+
+// Waits until init has ended; returns why.
+Ended Watch(pid_t init, int signals) {
+  Ended ended{};
+  bool killed = false;
+  for (;;) {
+    pollfd fds[2] = {{signals, POLLIN, 0}, {killed ? -1 : kControlFd, 0, 0}};
+    if (::poll(fds, 2, -1) < 0 && errno != EINTR) ::_exit(1);
+    if (!killed && (fds[1].revents & (POLLHUP | POLLERR)) != 0) {
+      ended.reason = EndReason::kHostGone;
+      killed = ::kill(init, SIGKILL) == 0;
+    }
+    if ((fds[0].revents & POLLIN) == 0) continue;
+    signalfd_siginfo info{};
+    if (::read(signals, &info, sizeof info) != sizeof info) continue;
+    if (info.ssi_signo != SIGCHLD) {
+      if (!killed) ended.reason = EndReason::kManual;
+      killed = ::kill(init, SIGKILL) == 0;
+      continue;
+    }
+    if (::waitpid(init, &ended.init_status, WNOHANG) == init) {
+      bool by_itself = WIFEXITED(ended.init_status) && WEXITSTATUS(ended.init_status) == 0;
+      if (!killed) ended.reason = by_itself ? EndReason::kStopped : EndReason::kInitDied;
+      return ended;
+    }
+  }
+}
+
+int Main() {
+  CloseInherited();
+  ::setsid();
+  ::umask(0);
+  if (::chdir("/") != 0) Die(Stage::kWorkdir, errno);
+  Message message;
+  if (Receive(message, true) != ReceiveResult::kMessage || message.header.type != Type::kBoot) return 1;
+  jail::wire::Reader r(message.payload);
+  BootRequest boot;
+  std::uint32_t version = r.U32();
+  boot.uid_map = r.String();
+  boot.gid_map = r.String();
+  std::uint32_t bits = r.U32();
+  boot.deny_setgroups = bits & 1;
+  boot.keep_base = bits & 2;
+  boot.bwrap = BwrapArgv(r);
+  boot.base = r;
+  if (!r.ok() || version != jail::wire::kWireVersion) Die(Stage::kProtocol, EBADMSG);
+
+  int signals = TakeSignals();
+  if (boot.bwrap != nullptr && signals >= 0) {
+    Ended over = Watch(StartBubblewrap(boot), signals);
+    Send(Type::kEnded, 0, &over, sizeof over);
+    return 0;
+  }
+  int go[2];
+  if (signals < 0 || ::pipe2(go, O_CLOEXEC) != 0) Die(Stage::kDescriptors, errno);
+  pid_t init = StartInit(boot, go);
+  WriteMaps(init, boot);
+  // Only now: the files in /proc/PID of a process that is not dumpable belong to root.
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  if (::write(go[1], "g", 1) != 1) Die(Stage::kIdMap, errno);
+  Ended ended = Watch(init, signals);
+  Send(Type::kEnded, 0, &ended, sizeof ended);
+  return 0;
+}
+
+}  // namespace
+}  // namespace cordon::launcher
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], cordon::launcher::kInitArgument) == 0) {
+    ::close(cordon::jail::wire::kControlFd + 1);
+    ::fcntl(cordon::jail::wire::kControlFd, F_SETFD, FD_CLOEXEC);
+    ::umask(0);
+    cordon::launcher::InitOptions options;
+    options.by_bubblewrap = true;
+    cordon::launcher::RunInit(options);
+  }
+  return cordon::launcher::Main();
+}

@@ -1,0 +1,49 @@
+// Session::DryRun: what a launch would do, in words.
+#include "jail/filter.h"
+#include "session/prepare.h"
+#include "session/session.h"
+
+namespace cordon::session {
+namespace {
+
+std::string RuleText(const policy::Rule& rule) {
+  std::string out = std::string(policy::RuleKindName(rule.kind)) + " " + rule.text;
+  std::string source = rule.source.ToString();
+  if (!source.empty()) out += " (" + source + ")";
+  return out;
+}
+
+// The built-in entries that speak of nothing that exists would bury the rest.
+bool WorthShowing(const policy::Rule& rule) {
+  bool built_in = rule.source.origin.rfind("built-in", 0) == 0;
+  return !built_in || !rule.existing.empty();
+}
+
+void AddUnheld(const Prepared& prepared, std::vector<EnforcementLine>& lines) {
+  for (const auto& rule : prepared.policy.rules) {
+    if (!rule.needs_supervisor || !WorthShowing(rule)) continue;
+    if (!rule.existing.empty()) continue;
+    std::string path = rule.paths.empty() ? rule.text : rule.paths.front();
+    lines.push_back({RuleText(rule), path, "not held yet: the path does not exist, and creating it is not refused in this version"});
+  }
+  for (const auto& program : prepared.not_held) lines.push_back({"exec rule", program, "not held"});
+}
+
+}  // namespace
+
+Result<Preview> Session::DryRun(const policy::SandboxSpec& spec, const LaunchOptions& options) {
+  CORDON_TRY(Prepared prepared, Prepare(spec, options));
+  Preview preview;
+  for (const auto& op : prepared.plan.operations)
+    preview.enforcement.push_back({op.why.empty() ? "always" : op.why, op.target, op.mechanism});
+  for (const auto& op : prepared.plan.after_proc) preview.enforcement.push_back({op.why, op.target, op.mechanism});
+  AddUnheld(prepared, preview.enforcement);
+  preview.environment = std::move(prepared.environment);
+  for (const auto& r : prepared.removed) preview.removed_variables.push_back(r.name + ": " + r.reason);
+  preview.plan_text = prepared.plan.Describe();
+  preview.filter_text = jail::Describe(jail::BaselineSpec({}));
+  preview.policy = std::move(prepared.policy);
+  return preview;
+}
+
+}  // namespace cordon::session

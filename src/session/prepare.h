@@ -1,0 +1,42 @@
+// From a SandboxSpec to everything that a launch and its execs need: the effective policy, the
+// mount plan, the id maps, the cleaned environment, the filter and the limits. Reads the file
+// system, starts nothing.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "jail/plan.h"
+#include "policy/environment.h"
+#include "policy/policy.h"
+#include "session/session.h"
+
+namespace cordon::session {
+
+struct Identity {
+  std::uint32_t outer_uid = 0, outer_gid = 0;
+  std::uint32_t inner_uid = 0, inner_gid = 0;
+};
+
+struct Prepared {
+  policy::EffectivePolicy policy;
+  jail::Plan plan;
+  Identity identity;
+  std::map<std::string, std::string> environment;
+  std::vector<policy::RemovedVariable> removed;
+  std::vector<jail::ResourceLimit> limits;
+  std::vector<std::string> details;   // how each limit is held
+  std::vector<std::string> not_held;  // exec rules that no mount can hold
+  std::string filter;                 // sock_filter[] as bytes
+  std::string workdir;
+};
+
+Identity IdentityFor(const LaunchOptions& options);
+// Id maps for `identity`. Root with CAP_SETUID keeps every id that it has; anybody else has one.
+jail::Boot BootFor(const Identity& identity, bool keep_base);
+
+Result<Prepared> Prepare(const policy::SandboxSpec& spec, const LaunchOptions& options);
+
+}  // namespace cordon::session
