@@ -1,0 +1,127 @@
+#include "cli/run.h"
+
+#include <unistd.h>
+
+#include <memory>
+#include <utility>
+
+#include "cli/dry_run.h"
+#include "cli/event_sink.h"
+#include "cli/quantity.h"
+#include "cli/report.h"
+#include "cli/run_loop.h"
+#include "cli/run_plan.h"
+#include "cli/signals.h"
+#include "cli/terminal_relay.h"
+#include "policy/environment.h"
+#include "session/session.h"
+
+namespace cordon::cli {
+namespace {
+
+using session::Session;
+
+Result<Caller> LookAtCaller(const Arguments& arguments) {
+  Caller caller;
+  caller.environment = policy::EnvironmentFrom(environ);
+  auto directory = CurrentDirectory();
+  const auto workdir = arguments.Last(Opt::kWorkdir);
+  if (directory.ok()) {
+    caller.directory = *std::move(directory);
+  } else if (workdir && workdir->starts_with('/')) {
+    caller.directory = "/";
+  } else {
+    return std::move(directory).error();
+  }
+  return caller;
+}
+
+void SayDetails(const RunPlan& plan, const session::LaunchOptions& options,
+                const Session& session) {
+  if (!plan.debug) return;
+  const auto preview = Session::DryRun(plan.spec, options);
+  if (preview.ok()) {
+    for (const std::string& line : preview->removed_variables) {
+      ReportNote("environment: removed " + line);
+    }
+  }
+  for (const std::string& line : session.details()) ReportNote(line);
+}
+
+void SayWarnings(const RunPlan& plan, const Session& session) {
+  if (plan.quiet) return;
+  for (const std::string& warning : plan.warnings) ReportWarning(warning);
+  for (const std::string& warning : session.policy().warnings) ReportWarning(warning);
+}
+
+// How the command ended, in words where the exit code alone may puzzle.
+void SayEnd(const RunPlan& plan, const session::ExecResult& result) {
+  if (result.start_error) {
+    ReportError(*result.start_error);
+    return;
+  }
+  if (plan.quiet) return;
+  if (result.timed_out) {
+    const auto limit = plan.spec.limits.wall_time;
+    ReportNote("time limit" + (limit ? " of " + FormatDuration(*limit) : std::string()) +
+               " reached; the command was ended");
+  } else if (!result.killed_reason.empty()) {
+    ReportNote("the command was ended: " + result.killed_reason);
+  }
+}
+
+int RunInSession(const RunPlan& plan, Session& session, SignalInbox& inbox) {
+  TerminalRelay relay(plan.tty);
+  session::ExecRequest request;
+  request.argv = plan.argv;
+  if (Status filled = relay.FillRequest(request); !filled.ok()) return ReportError(filled.error());
+  const auto id = session.Exec(std::move(request));
+  if (!id.ok()) return ReportError(id.error());
+  if (Status started = relay.Start(session.TerminalFd(*id)); !started.ok()) {
+    return ReportError(started.error());
+  }
+  RunLoop loop(session, *id, relay, inbox);
+  const auto end = loop.Run();
+  relay.Suspend();  // what is said from here on needs the caller's modes
+  if (!end.ok()) return ReportError(end.error());
+  if (end->signal != 0) return 128 + end->signal;
+  SayEnd(plan, end->result);
+  return end->result.ShellStatus();
+}
+
+}  // namespace
+
+int RunMain(const Arguments& arguments) {
+  const auto caller = LookAtCaller(arguments);
+  if (!caller.ok()) return ReportError(caller.error());
+  const auto plan = MakeRunPlan(arguments, *caller);
+  if (!plan.ok()) return ReportError(plan.error());
+
+  session::LaunchOptions options;
+  options.single_policy = true;
+  options.workdir_writable = plan->workdir_writable;
+  options.keep_readable = true;
+  options.uid = plan->uid;
+  if (!plan->argv.empty()) options.label = plan->argv[0].substr(plan->argv[0].rfind('/') + 1);
+  if (plan->dry_run) return DryRunMain(*plan, options);
+
+  const auto inbox = SignalInbox::Install();
+  if (!inbox.ok()) return ReportError(inbox.error());
+  std::unique_ptr<EventSink> events;
+  if (plan->events) {
+    auto opened = EventSink::Open(*plan->events, &SignalInbox::TerminationSeen);
+    if (!opened.ok()) return ReportError(opened.error());
+    events = *std::move(opened);
+    options.on_event = [&events](const session::Event& event) { events->Write(event); };
+  }
+  auto session = Session::Launch(plan->spec, options);
+  if (const auto caught = (*inbox)->TakeTermination()) return 128 + *caught;
+  if (!session.ok()) return ReportError(session.error());
+  SayWarnings(*plan, **session);
+  SayDetails(*plan, options, **session);
+  const int code = RunInSession(*plan, **session, **inbox);
+  if (const Status gone = (*session)->Destroy(); !gone.ok()) return ReportError(gone.error());
+  return code;
+}
+
+}  // namespace cordon::cli
