@@ -1,15 +1,16 @@
 # `cmake --install` and the Debian package (`cpack --config build/release/CPackConfig.cmake`).
 
-# The AppArmor profile names the launcher by its full path: once for the clone, once installed.
-function(cordon_apparmor_profile profile launcher output)
+# The AppArmor profile names two programs by their full paths, once for the clone, once installed:
+# the launcher, which makes the namespaces, and the program itself, whose doctor tries to.
+function(cordon_apparmor_profile profile prefix output)
   set(CORDON_PROFILE ${profile})
-  set(CORDON_LAUNCH ${launcher})
+  set(CORDON_PROGRAMS "${prefix}/{bin/cordon,libexec/cordon/cordon-launch}")
   configure_file(${PROJECT_SOURCE_DIR}/packaging/apparmor/cordon-launch.in ${output} @ONLY)
 endfunction()
 string(SHA256 place ${PROJECT_BINARY_DIR})
 string(SUBSTRING ${place} 0 8 place)
 cordon_apparmor_profile(cordon-launch-${place}
-  ${PROJECT_BINARY_DIR}/libexec/cordon/cordon-launch ${PROJECT_BINARY_DIR}/apparmor/clone)
+  ${PROJECT_BINARY_DIR} ${PROJECT_BINARY_DIR}/apparmor/clone)
 
 if(NOT TARGET cordon OR NOT TARGET cordon-launch)
   return()
@@ -33,8 +34,7 @@ cordon_install_file(README.md doc/cordon)
 cordon_install_file(SECURITY.md doc/cordon)
 cordon_install_file(LICENSE doc/cordon RENAME copyright)
 
-cordon_apparmor_profile(cordon-launch /usr/libexec/cordon/cordon-launch
-  ${PROJECT_BINARY_DIR}/apparmor/installed)
+cordon_apparmor_profile(cordon-launch /usr ${PROJECT_BINARY_DIR}/apparmor/installed)
 install(FILES ${PROJECT_BINARY_DIR}/apparmor/installed RENAME cordon-launch
         DESTINATION ${CMAKE_INSTALL_DATADIR}/cordon/apparmor)
 

@@ -104,13 +104,13 @@ inline Status Ok() { return {}; }
 #define CORDON_CONCAT(a, b) CORDON_CONCAT_INNER(a, b)
 // CORDON_TRY(decl, expr): evaluates a Result<T>; on error returns it, else binds the value.
 #define CORDON_TRY(decl, expr) CORDON_TRY_IMPL(CORDON_CONCAT(cordon_try_, __LINE__), decl, expr)
-#define CORDON_TRY_IMPL(tmp, decl, expr)                  \
-  auto tmp = (expr);                                      \
+#define CORDON_TRY_IMPL(tmp, decl, expr)                         \
+  auto tmp = (expr);                                             \
   if (!tmp.ok()) return ::cordon::Error(std::move(tmp).error()); \
   decl = std::move(tmp).value()
 // CORDON_CHECK(expr): the same for a Status.
-#define CORDON_CHECK(expr)                                                            \
-  do {                                                                                \
-    auto cordon_check_ = (expr);                                                      \
+#define CORDON_CHECK(expr)                                                             \
+  do {                                                                                 \
+    auto cordon_check_ = (expr);                                                       \
     if (!cordon_check_.ok()) return ::cordon::Error(std::move(cordon_check_).error()); \
   } while (false)

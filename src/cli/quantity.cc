@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 namespace cordon::cli {
@@ -67,7 +68,7 @@ Result<std::chrono::milliseconds> ParseDuration(std::string_view text) {
     rest.remove_prefix(unit.size());
   }
   if (total < 1 || total > kLongest) return wrong();
-  return std::chrono::milliseconds(static_cast<std::int64_t>(total + 0.5));
+  return std::chrono::milliseconds(std::llround(total));
 }
 
 Result<std::uint64_t> ParseSize(std::string_view text) {

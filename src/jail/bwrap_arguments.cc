@@ -16,7 +16,8 @@ std::string Octal(std::uint32_t mode) {
 
 class Translator {
  public:
-  Translator(const Plan& plan, std::uint32_t uid, std::uint32_t gid) : plan_(plan), uid_(uid), gid_(gid) {
+  Translator(const Plan& plan, std::uint32_t uid, std::uint32_t gid)
+      : plan_(plan), uid_(uid), gid_(gid) {
     Boot base;
     StoreBase(uid, base);
     nodes_ = std::move(base.nodes);
@@ -24,7 +25,8 @@ class Translator {
   }
 
   Result<BwrapPlan> Run() {
-    Add({"--unshare-all", "--die-with-parent", "--as-pid-1", "--uid", std::to_string(uid_), "--gid", std::to_string(gid_)});
+    Add({"--unshare-all", "--die-with-parent", "--as-pid-1", "--uid", std::to_string(uid_), "--gid",
+         std::to_string(gid_)});
     if (plan_.new_root) {
       RootNodes();
     } else {
@@ -38,7 +40,9 @@ class Translator {
   }
 
  private:
-  void Add(std::initializer_list<std::string> words) { out_.arguments.insert(out_.arguments.end(), words); }
+  void Add(std::initializer_list<std::string> words) {
+    out_.arguments.insert(out_.arguments.end(), words);
+  }
 
   // The skeleton of the new root; directories on the way to a mount point bwrap makes by itself.
   void RootNodes() {
@@ -76,7 +80,8 @@ class Translator {
     if (store == "masks/file" || store == "masks/empty") {
       // A device on a nodev mount: opening it is EACCES, whoever asks.
       Add({op.optional ? "--ro-bind-try" : "--ro-bind", "/dev/null", op.target});
-      if (store == "masks/empty") out_.weaker.push_back(op.target + ": answers EACCES instead of reading as an empty file");
+      if (store == "masks/empty")
+        out_.weaker.push_back(op.target + ": answers EACCES instead of reading as an empty file");
       return;
     }
     Add({"--perms", store == "masks/dir" ? "0000" : "0111", "--tmpfs", op.target});
@@ -100,12 +105,15 @@ class Translator {
     bool read_only = op.attributes & Operation::kReadOnly;
     if (op.attributes & Operation::kNoExec) {
       if (!read_only)
-        return MakeError(ErrorCode::kUnsupported, "exec.blockWritableDirs cannot be held through bubblewrap: it has no noexec mounts",
-                         "let Cordon's own launcher create user namespaces: run `cordon doctor`");
+        return MakeError(
+            ErrorCode::kUnsupported,
+            "exec.blockWritableDirs cannot be held through bubblewrap: it has no noexec mounts",
+            "let Cordon's own launcher create user namespaces: run `cordon doctor`");
       Add({"--ro-bind", "/dev/null", op.target});
       return Ok();
     }
-    Add({std::string(read_only ? "--ro-bind" : "--bind") + (op.optional ? "-try" : ""), op.source, op.target});
+    Add({std::string(read_only ? "--ro-bind" : "--bind") + (op.optional ? "-try" : ""), op.source,
+         op.target});
     return Ok();
   }
 
@@ -118,7 +126,8 @@ class Translator {
 
 }  // namespace
 
-Result<BwrapPlan> BwrapArguments(const Plan& plan, std::uint32_t inner_uid, std::uint32_t inner_gid) {
+Result<BwrapPlan> BwrapArguments(const Plan& plan, std::uint32_t inner_uid,
+                                 std::uint32_t inner_gid) {
   return Translator(plan, inner_uid, inner_gid).Run();
 }
 

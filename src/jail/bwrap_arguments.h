@@ -2,8 +2,8 @@
 // (an AppArmor profile, 12.27). Pure: a Plan in, an argument list out.
 //
 // What that way cannot do: links bound onto themselves, noexec binds (a program is masked instead),
-// a changed policy in a running session, network administration. BwrapArguments refuses by name what
-// a spec asked for and bubblewrap cannot hold; what is only weaker is listed in `weaker`.
+// a changed policy in a running session, network administration. BwrapArguments refuses by name
+// what a spec asked for and bubblewrap cannot hold; what is only weaker is listed in `weaker`.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,7 @@ struct BwrapPlan {
 inline constexpr const char* kBwrapPath = "/usr/bin/bwrap";
 
 // Error kUnsupported: a writable tree without programs (exec.blockWritableDirs).
-Result<BwrapPlan> BwrapArguments(const Plan& plan, std::uint32_t inner_uid, std::uint32_t inner_gid);
+Result<BwrapPlan> BwrapArguments(const Plan& plan, std::uint32_t inner_uid,
+                                 std::uint32_t inner_gid);
 
 }  // namespace cordon::jail

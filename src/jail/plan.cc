@@ -80,7 +80,8 @@ std::string Plan::Describe() const {
 
 void StoreBase(std::uint32_t inner_uid, Boot& boot) {
   using enum StoreNode::Kind;
-  auto add = [&](StoreNode::Kind kind, std::string path, std::uint32_t mode, std::string target = {}) {
+  auto add = [&](StoreNode::Kind kind, std::string path, std::uint32_t mode,
+                 std::string target = {}) {
     boot.nodes.push_back({kind, std::move(path), mode, std::move(target)});
   };
   add(kDirectory, "tmp", 01777);
@@ -107,6 +108,16 @@ void StoreBase(std::uint32_t inner_uid, Boot& boot) {
   add(kSymlink, "dev/stdin", 0777, "/proc/self/fd/0");
   add(kSymlink, "dev/stdout", 0777, "/proc/self/fd/1");
   add(kSymlink, "dev/stderr", 0777, "/proc/self/fd/2");
+}
+
+std::optional<std::vector<std::string>> WritablePlaces(const Plan& plan) {
+  if (!plan.read_only_tree) return std::nullopt;
+  std::vector<std::string> places = {"/dev", "/proc"};
+  for (const auto& op : plan.operations) {
+    if ((op.attributes & Operation::kReadOnly) == 0 && op.source != kNewRoot)
+      places.push_back(op.target);
+  }
+  return places;
 }
 
 std::string Encode(const Boot& boot) {
@@ -150,6 +161,8 @@ std::string Encode(const ExecPlan& plan) {
     w.U64(l.soft);
     w.U64(l.hard);
   }
+  w.U32(plan.fence ? 1 : 0);
+  w.Strings(plan.fence.value_or(std::vector<std::string>{}));
   w.String(plan.filter);
   return w.Take();
 }

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,22 +42,22 @@ struct Operation {
   std::string source;  // canonical path in the untouched tree, or in the store
   std::string target;  // canonical path in the view
   std::uint32_t attributes = 0;
-  bool early = false;      // clone the source before the tree becomes read-only
-  bool recursive = true;   // with what is mounted below; false for files and masks
+  bool early = false;         // clone the source before the tree becomes read-only
+  bool recursive = true;      // with what is mounted below; false for files and masks
   bool keep_devices = false;  // the mount keeps device nodes usable (/dev)
-  bool optional = false;   // a source or target that vanished is no failure
-  bool link = false;       // source and target are the symbolic link itself
-  std::string why;         // rule and source, for people
-  std::string mechanism;   // "read-only bind mount", "mask", ...
+  bool optional = false;      // a source or target that vanished is no failure
+  bool link = false;          // source and target are the symbolic link itself
+  std::string why;            // rule and source, for people
+  std::string mechanism;      // "read-only bind mount", "mask", ...
 };
 
 struct Plan {
-  std::vector<StoreNode> nodes;         // in addition to StoreBase
-  std::vector<Operation> operations;    // before /proc
-  std::vector<Operation> after_proc;    // below the fresh /proc
-  bool new_root = false;                // view: bound
-  bool read_only_tree = true;           // false only for filesystem.disabled
-  std::string Describe() const;         // one line a step, for --dry-run and golden files
+  std::vector<StoreNode> nodes;       // in addition to StoreBase
+  std::vector<Operation> operations;  // before /proc
+  std::vector<Operation> after_proc;  // below the fresh /proc
+  bool new_root = false;              // view: bound
+  bool read_only_tree = true;         // false only for filesystem.disabled
+  std::string Describe() const;       // one line a step, for --dry-run and golden files
 };
 
 // What the launcher needs before it makes the namespaces.
@@ -84,15 +85,22 @@ struct ExecPlan {
   std::vector<std::string> argv;
   std::vector<std::string> environment;  // NAME=VALUE
   std::string workdir;
-  std::string search_path;  // PATH for argv[0] without a slash
+  std::string search_path;      // PATH for argv[0] without a slash
   std::uint32_t stdio[3] = {};  // wire::StdioKind
   bool new_terminal = false;
   std::uint16_t rows = 0, columns = 0;
   std::string terminal_modes;  // a struct termios as bytes, or empty
   std::uint32_t umask = 022;
   std::vector<ResourceLimit> limits;
+  // Where files may be opened for writing, beside what the mounts say (launcher/fence.h); absent
+  // where the whole tree is writable.
+  std::optional<std::vector<std::string>> fence;
   std::string filter;  // sock_filter[] as bytes
 };
+
+// The places of a view that are writable: targets of its operations, and the session's own /dev and
+// /proc. Absent where the tree is not read-only to begin with.
+std::optional<std::vector<std::string>> WritablePlaces(const Plan& plan);
 
 // Encoders for jail/wire.h.
 std::string Encode(const Boot& boot);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "jail/plan_proc.h"
 #include "policy/builtin.h"
 
 namespace cordon::jail {
@@ -28,7 +29,9 @@ struct State {
 struct PathLess {
   bool operator()(const std::string& a, const std::string& b) const {
     return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-      auto key = [](char c) { return c == '/' ? 0 : static_cast<int>(static_cast<unsigned char>(c)) + 1; };
+      auto key = [](char c) {
+        return c == '/' ? 0 : static_cast<int>(static_cast<unsigned char>(c)) + 1;
+      };
       return key(x) < key(y);
     });
   }
@@ -36,7 +39,8 @@ struct PathLess {
 
 bool IsBelow(const std::string& path, const std::string& dir) {
   if (dir == "/") return path.size() > 1;
-  return path.size() > dir.size() && path.compare(0, dir.size(), dir) == 0 && path[dir.size()] == '/';
+  return path.size() > dir.size() && path.compare(0, dir.size(), dir) == 0 &&
+         path[dir.size()] == '/';
 }
 
 std::string Parent(const std::string& path) {
@@ -80,7 +84,8 @@ class Builder {
     int operation = -1;  // index of the mask, if the path is masked
   };
 
-  void Node(StoreNode::Kind kind, const std::string& path, std::uint32_t mode, const std::string& target = {});
+  void Node(StoreNode::Kind kind, const std::string& path, std::uint32_t mode,
+            const std::string& target = {});
   void Directories(const std::string& path, std::uint32_t mode);
   void BaseNodes();
   void OwnTrees();
@@ -92,19 +97,21 @@ class Builder {
   void ShowSystemPath(const std::string& path);
   bool IsMounted(const std::string& path) const;
   bool ShowsElsewhere(const Rule* rule) const;
+  bool IsExecutableOwn(const std::string& path) const;
   State StateOf(const std::string& path, const Rule*& rule) const;
   bool Executable(const std::string& path, const Rule* rule) const;
+  bool IsCovered(const std::string& path) const;
   Status Walk();
   Status Visit(const std::string& path, const Point& point, std::vector<Placed>& stack);
   Status Expose(const std::string& path, const Point& point, State state, const Rule* rule,
                 std::vector<Placed>& stack, const std::string& source);
-  void Hide(const std::string& path, const Point& point, const Rule* rule, std::vector<Placed>& stack);
+  void Hide(const std::string& path, const Point& point, const Rule* rule,
+            std::vector<Placed>& stack);
   std::string NodeBelowMask(Placed& mask, const std::string& path);
   Status GuestMount(const policy::BindMount& mount);
   void RulesBelowGuest(const std::string& host, const std::string& guest, State top);
   void ProtectLinks();
   void ProtectLink(const std::string& link, const Rule& rule);
-  void HardenProc();
   const OwnTree* OwnTreeOf(const std::string& path) const;
 
   const PlanInput& input_;
@@ -118,7 +125,8 @@ class Builder {
   int skeletons_ = 0;
 };
 
-void Builder::Node(StoreNode::Kind kind, const std::string& path, std::uint32_t mode, const std::string& target) {
+void Builder::Node(StoreNode::Kind kind, const std::string& path, std::uint32_t mode,
+                   const std::string& target) {
   if (node_paths_.insert(path).second) plan_.nodes.push_back({kind, path, mode, target});
 }
 
@@ -156,7 +164,7 @@ bool Builder::IsMounted(const std::string& path) const {
 bool Builder::ShowsElsewhere(const Rule* rule) const {
   if (rule == nullptr || rule->kind != RuleKind::kMount) return false;
   return std::any_of(policy_.mounts.begin(), policy_.mounts.end(), [&](const policy::BindMount& m) {
-    return policy::NormalizePath(m.guest_path) != m.host_path &&
+    return !IsMounted(m.host_path) &&
            std::find(rule->paths.begin(), rule->paths.end(), m.host_path) != rule->paths.end();
   });
 }
@@ -167,13 +175,22 @@ void Builder::ShowSystemPath(const std::string& path) {
   const OwnTree* tree = OwnTreeOf(path);
   if (kind == FileKind::kMissing || tree == nullptr || tree->path == path) return;
   if (kind == FileKind::kSymlink) {
-    std::string relative = Join(tree->store, path.substr(tree->path == "/" ? 1 : tree->path.size() + 1));
-    if (std::size_t slash = relative.rfind('/'); slash != std::string::npos) Directories(relative.substr(0, slash), 0755);
+    std::string relative =
+        Join(tree->store, path.substr(tree->path == "/" ? 1 : tree->path.size() + 1));
+    if (std::size_t slash = relative.rfind('/'); slash != std::string::npos)
+      Directories(relative.substr(0, slash), 0755);
     Node(StoreNode::Kind::kSymlink, relative, 0777, fs_.ReadLink(path).value_or(""));
     return;
   }
   AddPoint(path, kind);
   points_[path].system = true;
+}
+
+bool Builder::IsExecutableOwn(const std::string& path) const {
+  return std::none_of(policy_.rules.begin(), policy_.rules.end(), [&](const Rule& rule) {
+    bool names = std::find(rule.paths.begin(), rule.paths.end(), path) != rule.paths.end();
+    return rule.kind == RuleKind::kTemporary && !rule.executable && names;
+  });
 }
 
 // The trees that every session has for itself, and what stays of the host's /sys and /run.
@@ -191,13 +208,15 @@ void Builder::OwnTrees() {
     op.mechanism = "new root";
     plan_.operations.push_back(op);
   }
-  const OwnTree trees[] = {{"/tmp", "tmp"}, {"/var/tmp", "vartmp"}, {"/dev", "dev"},
-                           {"/dev/shm", "shm"}, {"/run", "run"}, {"/sys", "sys"}};
+  const OwnTree trees[] = {{"/tmp", "tmp"},     {"/var/tmp", "vartmp"}, {"/dev", "dev"},
+                           {"/dev/shm", "shm"}, {"/run", "run"},        {"/sys", "sys"}};
   for (const auto& o : trees) {
     if (IsMounted(o.path)) continue;
     // Without file rules only what is no file stays the session's own.
-    if (policy_.files_disabled && o.path != "/dev" && o.path != "/dev/shm" && o.path != "/sys") continue;
-    // A host without the directory, or with a link there (/var/tmp -> /tmp), needs nothing of its own.
+    if (policy_.files_disabled && o.path != "/dev" && o.path != "/dev/shm" && o.path != "/sys")
+      continue;
+    // A host without the directory, or with a link there (/var/tmp -> /tmp), needs nothing of its
+    // own.
     if (!new_root_ && o.path != "/dev/shm" && fs_.Kind(o.path) != FileKind::kDirectory) continue;
     if (new_root_) Directories("root" + o.path, 0755);
     own_.push_back(o);
@@ -209,12 +228,14 @@ void Builder::OwnTrees() {
     op.recursive = o.path == "/dev";
     bool fixed = o.path == "/dev" || o.path == "/sys";
     if (fixed) op.attributes = Operation::kReadOnly;
+    if (!IsExecutableOwn(o.path)) op.attributes |= Operation::kNoExec;
     op.mechanism = "the session's own";
     plan_.operations.push_back(op);
   }
-  for (const char* path : {"/sys/devices/system", "/sys/kernel/mm/transparent_hugepage", "/sys/kernel/mm/hugepages",
-                           "/run/current-system", "/run/opengl-driver", "/run/systemd/resolve/resolv.conf",
-                           "/run/systemd/resolve/stub-resolv.conf", "/run/NetworkManager/resolv.conf"})
+  for (const char* path :
+       {"/sys/devices/system", "/sys/kernel/mm/transparent_hugepage", "/sys/kernel/mm/hugepages",
+        "/run/current-system", "/run/opengl-driver", "/run/systemd/resolve/resolv.conf",
+        "/run/systemd/resolve/stub-resolv.conf", "/run/NetworkManager/resolv.conf"})
     ShowSystemPath(path);
 }
 
@@ -225,7 +246,8 @@ void Builder::SystemLinks() {
 }
 
 void Builder::AddPoint(const std::string& path, FileKind kind) {
-  if (kind == FileKind::kMissing || kind == FileKind::kSymlink) return;
+  bool in_proc = path == "/proc" || IsBelow(path, "/proc");  // PlanProc has those
+  if (kind == FileKind::kMissing || kind == FileKind::kSymlink || in_proc) return;
   points_[path].kind = kind;
 }
 
@@ -253,9 +275,10 @@ void Builder::CollectLinks(const Rule& rule) {
   bool opens = rule.kind == RuleKind::kAllowRead || rule.kind == RuleKind::kAllowWrite ||
                rule.kind == RuleKind::kMount || rule.kind == RuleKind::kRunnerState;
   if (!opens) return;
-  bool visible = std::any_of(rule.existing.begin(), rule.existing.end(), [&](const policy::ExistingPath& e) {
-    return policy_.Decide(policy::Operation::kRead, e.path).allowed;
-  });
+  bool visible =
+      std::any_of(rule.existing.begin(), rule.existing.end(), [&](const policy::ExistingPath& e) {
+        return policy_.Decide(policy::Operation::kRead, e.path).allowed;
+      });
   if (!visible) return;
   for (const auto& link : rule.links) points_[link].kind = FileKind::kSymlink;
 }
@@ -277,12 +300,13 @@ State Builder::StateOf(const std::string& path, const Rule*& rule) const {
 
 bool Builder::Executable(const std::string& path, const Rule* rule) const {
   if (rule == nullptr || rule->executable) return true;
-  return std::any_of(policy_.exec_grants.begin(), policy_.exec_grants.end(),
-                     [&](const std::string& grant) { return path == grant || IsBelow(path, grant); });
+  return std::any_of(
+      policy_.exec_grants.begin(), policy_.exec_grants.end(),
+      [&](const std::string& grant) { return path == grant || IsBelow(path, grant); });
 }
 
-// Where `path` stands in the mask that covers it, with its parents made: the mask becomes a skeleton
-// of its own, searchable (0111) but not listable.
+// Where `path` stands in the mask that covers it, with its parents made: the mask becomes a
+// skeleton of its own, searchable (0111) but not listable.
 std::string Builder::NodeBelowMask(Placed& mask, const std::string& path) {
   Operation& op = plan_.operations[static_cast<std::size_t>(mask.operation)];
   std::string root = op.source.substr(std::string(kStore).size() + 1);
@@ -322,22 +346,26 @@ Status Builder::Expose(const std::string& path, const Point& point, State state,
   bool directory = point.kind == FileKind::kDirectory;
   if (parent.state.access == Access::kHidden && parent.operation >= 0) {
     std::string relative = NodeBelowMask(parent, path);
-    Node(directory ? StoreNode::Kind::kDirectory : StoreNode::Kind::kFile, relative, directory ? 0111 : 0);
+    Node(directory ? StoreNode::Kind::kDirectory : StoreNode::Kind::kFile, relative,
+         directory ? 0111 : 0);
   } else if (parent.state.access == Access::kOwn || parent.state.access == Access::kHidden) {
     const OwnTree* own = OwnTreeOf(path);
     if (own == nullptr || own->path == path)
       return MakeError(ErrorCode::kInternal, "no place for the mount point of " + path);
-    std::string relative = Join(own->store, path.substr(own->path == "/" ? 1 : own->path.size() + 1));
+    std::string relative =
+        Join(own->store, path.substr(own->path == "/" ? 1 : own->path.size() + 1));
     std::size_t slash = relative.rfind('/');
     Directories(relative.substr(0, slash), 0755);
-    Node(directory ? StoreNode::Kind::kDirectory : StoreNode::Kind::kFile, relative, directory ? 0755 : 0644);
+    Node(directory ? StoreNode::Kind::kDirectory : StoreNode::Kind::kFile, relative,
+         directory ? 0755 : 0644);
   }
   Operation op;
   op.source = source;
   op.target = path;
   op.recursive = directory;
   // A read-only bind inside a writable tree may be cloned late, from what is in place by then.
-  op.early = !(state.access == Access::kReadOnly && parent.state.access == Access::kWritable) || source != path;
+  op.early = !(state.access == Access::kReadOnly && parent.state.access == Access::kWritable) ||
+             source != path;
   op.attributes = (state.access == Access::kReadOnly ? Operation::kReadOnly : 0u) |
                   (state.executable ? 0u : static_cast<std::uint32_t>(Operation::kNoExec));
   op.mechanism = state.access == Access::kReadOnly ? "read-only bind mount" : "writable bind mount";
@@ -347,11 +375,14 @@ Status Builder::Expose(const std::string& path, const Point& point, State state,
   return Ok();
 }
 
-void Builder::Hide(const std::string& path, const Point& point, const Rule* rule, std::vector<Placed>& stack) {
+void Builder::Hide(const std::string& path, const Point& point, const Rule* rule,
+                   std::vector<Placed>& stack) {
   Operation op;
   bool directory = point.kind == FileKind::kDirectory;
   bool empty = rule != nullptr && rule->empty_mask && !directory && !point.socket;
-  op.source = std::string(kStore) + (directory ? "/masks/dir" : empty ? "/masks/empty" : "/masks/file");
+  op.source = std::string(kStore) + (directory ? "/masks/dir"
+                                     : empty   ? "/masks/empty"
+                                               : "/masks/file");
   op.target = path;
   op.attributes = Operation::kReadOnly;
   op.recursive = false;
@@ -377,7 +408,8 @@ Status Builder::Visit(const std::string& path, const Point& point, std::vector<P
   // A mount at another guestPath does not open its hostPath where that stands.
   const State parent = stack.back().state;
   bool nothing_there = parent.access == Access::kOwn || parent.access == Access::kHidden;
-  if (Verdict read = policy_.Decide(policy::Operation::kRead, path); read.allowed && ShowsElsewhere(read.rule))
+  if (Verdict read = policy_.Decide(policy::Operation::kRead, path);
+      read.allowed && ShowsElsewhere(read.rule))
     state = {nothing_there ? Access::kHidden : Access::kReadOnly, true};
   if (point.system && state.access != Access::kWritable) state = {Access::kReadOnly, true};
   if (state.access == Access::kOwn) return Ok();
@@ -401,6 +433,14 @@ Status Builder::Visit(const std::string& path, const Point& point, std::vector<P
   return Expose(path, point, state, rule, stack, path);
 }
 
+// A mount that shows something else at `path`, or above it.
+bool Builder::IsCovered(const std::string& path) const {
+  return std::any_of(policy_.mounts.begin(), policy_.mounts.end(), [&](const policy::BindMount& m) {
+    std::string guest = policy::NormalizePath(m.guest_path);
+    return guest != m.host_path && (path == guest || IsBelow(path, guest));
+  });
+}
+
 Status Builder::Walk() {
   std::vector<Placed> stack;
   const Rule* rule = nullptr;
@@ -418,7 +458,7 @@ Status Builder::Walk() {
       stack.push_back({path, {Access::kOwn, true}, -1});
       continue;
     }
-    CORDON_CHECK(Visit(path, point, stack));
+    if (!IsCovered(path)) CORDON_CHECK(Visit(path, point, stack));
   }
   return Ok();
 }
@@ -431,37 +471,45 @@ Status Builder::GuestMount(const policy::BindMount& mount) {
   bool directory = kind == FileKind::kDirectory;
   const OwnTree* own = OwnTreeOf(guest);
   if (own != nullptr && own->path != guest) {
-    std::string relative = Join(own->store, guest.substr(own->path == "/" ? 1 : own->path.size() + 1));
+    std::string relative =
+        Join(own->store, guest.substr(own->path == "/" ? 1 : own->path.size() + 1));
     std::size_t slash = relative.rfind('/');
     Directories(relative.substr(0, slash), 0755);
-    Node(directory ? StoreNode::Kind::kDirectory : StoreNode::Kind::kFile, relative, directory ? 0755 : 0644);
+    Node(directory ? StoreNode::Kind::kDirectory : StoreNode::Kind::kFile, relative,
+         directory ? 0755 : 0644);
   } else if (fs_.Kind(guest) != kind) {
-    return MakeError(ErrorCode::kUnsupported,
-                     "mount " + mount.host_path + " at " + guest + ": " +
-                         (fs_.Kind(guest) == FileKind::kMissing ? "there is no such path on this host"
-                                                                : "what is there is of another kind") +
-                         ", and the host's tree is not changed",
-                     "use view \"bound\" (--view bound), or a guest path below /tmp");
+    return MakeError(
+        ErrorCode::kUnsupported,
+        "mount " + mount.host_path + " at " + guest + ": " +
+            (fs_.Kind(guest) == FileKind::kMissing ? "there is no such path on this host"
+                                                   : "what is there is of another kind") +
+            ", and the host's tree is not changed",
+        "use view \"bound\" (--view bound), or a guest path below /tmp");
   }
   const Rule* rule = nullptr;
   State state = StateOf(mount.host_path, rule);
   if (mount.read_only && state.access == Access::kWritable) state.access = Access::kReadOnly;
   Operation op;
   bool hidden = state.access != Access::kWritable && state.access != Access::kReadOnly;
-  op.source = hidden ? std::string(kStore) + (directory ? "/masks/dir" : "/masks/file") : mount.host_path;
+  op.source =
+      hidden ? std::string(kStore) + (directory ? "/masks/dir" : "/masks/file") : mount.host_path;
   op.target = guest;
   op.early = !hidden;
   op.recursive = directory && !hidden;
-  op.attributes = (state.access == Access::kWritable ? 0u : static_cast<std::uint32_t>(Operation::kReadOnly)) |
-                  (state.executable ? 0u : static_cast<std::uint32_t>(Operation::kNoExec));
-  op.mechanism = hidden ? "mask" : state.access == Access::kWritable ? "writable bind mount" : "read-only bind mount";
+  op.attributes =
+      (state.access == Access::kWritable ? 0u : static_cast<std::uint32_t>(Operation::kReadOnly)) |
+      (state.executable ? 0u : static_cast<std::uint32_t>(Operation::kNoExec));
+  op.mechanism = hidden                              ? "mask"
+                 : state.access == Access::kWritable ? "writable bind mount"
+                                                     : "read-only bind mount";
   op.why = hidden && rule != nullptr ? Why(*rule) : "mount " + mount.source.ToString();
   plan_.operations.push_back(op);
   if (!hidden) RulesBelowGuest(mount.host_path, guest, state);
   return Ok();
 }
 
-// What is hidden, read-only or not to be run below hostPath is so below guestPath; nothing gets wider.
+// What is hidden, read-only or not to be run below hostPath is so below guestPath; nothing gets
+// wider.
 void Builder::RulesBelowGuest(const std::string& host, const std::string& guest, State top) {
   std::vector<std::pair<std::string, State>> stack{{host, top}};
   for (auto it = points_.upper_bound(host); it != points_.end() && IsBelow(it->first, host); ++it) {
@@ -474,27 +522,36 @@ void Builder::RulesBelowGuest(const std::string& host, const std::string& guest,
     State state = point.socket ? State{Access::kHidden, true} : StateOf(path, rule);
     bool hidden = state.access == Access::kHidden;
     bool stopped = point.program != nullptr && !hidden;
-    if (!stopped && (state == parent || state.access == Access::kWritable || state.access == Access::kOwn)) continue;
+    if (!stopped &&
+        (state == parent || state.access == Access::kWritable || state.access == Access::kOwn))
+      continue;
     bool is_directory = point.kind == FileKind::kDirectory;
     Operation op;
     op.target = guest + path.substr(host.size());
-    op.source = hidden ? std::string(kStore) + (is_directory ? "/masks/dir" : "/masks/file") : op.target;
+    op.source =
+        hidden ? std::string(kStore) + (is_directory ? "/masks/dir" : "/masks/file") : op.target;
     op.recursive = is_directory && !hidden;
-    op.attributes = Operation::kReadOnly | (stopped ? static_cast<std::uint32_t>(Operation::kNoExec) : 0u);
+    op.attributes =
+        Operation::kReadOnly | (stopped ? static_cast<std::uint32_t>(Operation::kNoExec) : 0u);
     op.optional = point.socket;
     op.mechanism = hidden ? "mask" : stopped ? "noexec bind mount" : "read-only bind mount";
-    if (stopped) op.why = "exec rule: " + point.program->reason;
-    else if (point.socket) op.why = "unix socket of the host";
-    else if (rule != nullptr) op.why = Why(*rule);
+    if (stopped)
+      op.why = "exec rule: " + point.program->reason;
+    else if (point.socket)
+      op.why = "unix socket of the host";
+    else if (rule != nullptr)
+      op.why = Why(*rule);
     plan_.operations.push_back(op);
     stack.push_back({path, state});
   }
 }
 
-// A protected symbolic link in a writable place is bound onto itself, so that it cannot be replaced.
+// A protected symbolic link in a writable place is bound onto itself, so that it cannot be
+// replaced.
 void Builder::ProtectLinks() {
   for (const auto& rule : policy_.rules) {
-    if (rule.kind != RuleKind::kProtected && rule.kind != RuleKind::kDenyWrite && rule.kind != RuleKind::kDenyRead)
+    if (rule.kind != RuleKind::kProtected && rule.kind != RuleKind::kDenyWrite &&
+        rule.kind != RuleKind::kDenyRead)
       continue;
     for (const auto& link : rule.links) {
       if (!policy_.Decide(policy::Operation::kWrite, Parent(link)).allowed) continue;
@@ -520,37 +577,11 @@ void Builder::ProtectLink(const std::string& link, const Rule& rule) {
   plan_.operations.push_back(op);
 }
 
-// What of the fresh /proc must not be seen by anybody, and what uid 0 inside, which owns its files
-// even without capabilities (12.6), must not see or write.
-void Builder::HardenProc() {
-  // Names of the keys of the same user outside: the user keyring is not of one session.
-  static constexpr const char* kForAll[] = {"/proc/keys", "/proc/key-users"};
-  static constexpr const char* kKernelTables[] = {
-      "/proc/kcore", "/proc/kmsg", "/proc/timer_list", "/proc/sched_debug", "/proc/kpagecount", "/proc/kpageflags",
-      "/proc/kpagecgroup", "/proc/vmallocinfo", "/proc/slabinfo", "/proc/pagetypeinfo", "/proc/latency_stats"};
-  static constexpr const char* kSettings[] = {"/proc/sys", "/proc/sysrq-trigger", "/proc/irq",  "/proc/bus", "/proc/fs",
-                                              "/proc/acpi", "/proc/scsi",         "/proc/driver", "/proc/mtrr"};
-  auto add = [&](const char* path, bool mask, const char* why) {
-    Operation op;
-    op.source = mask ? std::string(kStore) + "/masks/file" : path;
-    op.target = path;
-    op.attributes = Operation::kReadOnly;
-    op.early = mask;
-    op.recursive = !mask;
-    op.optional = true;
-    op.mechanism = mask ? "mask" : "read-only bind mount";
-    op.why = why;
-    plan_.after_proc.push_back(op);
-  };
-  for (const char* path : kForAll) add(path, true, "keys of the same user");
-  if (input_.inner_uid != 0) return;
-  for (const char* path : kSettings) add(path, false, "kernel settings");
-  for (const char* path : kKernelTables) add(path, true, "kernel memory and tables");
-}
-
 Result<Plan> Builder::Build() {
-  new_root_ = policy_.view == policy::View::kBound || !policy_.Decide(policy::Operation::kRead, "/").allowed;
+  new_root_ = policy_.view == policy::View::kBound ||
+              !policy_.Decide(policy::Operation::kRead, "/").allowed;
   plan_.new_root = new_root_;
+  CORDON_CHECK(CheckProc(policy_));
   BaseNodes();
   OwnTrees();
   SystemLinks();
@@ -559,9 +590,10 @@ Result<Plan> Builder::Build() {
   for (const auto& mount : policy_.mounts)
     if (policy::NormalizePath(mount.guest_path) != mount.host_path) CORDON_CHECK(GuestMount(mount));
   ProtectLinks();
-  HardenProc();
-  std::stable_sort(plan_.operations.begin(), plan_.operations.end(),
-                   [](const Operation& a, const Operation& b) { return PathLess()(a.target, b.target); });
+  PlanProc(policy_, input_.inner_uid, plan_);
+  std::stable_sort(
+      plan_.operations.begin(), plan_.operations.end(),
+      [](const Operation& a, const Operation& b) { return PathLess()(a.target, b.target); });
   return std::move(plan_);
 }
 

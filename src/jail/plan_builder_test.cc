@@ -12,7 +12,9 @@ using policy::MemoryFileSystem;
 class PlanBuilderTest : public ::testing::Test {
  protected:
   PlanBuilderTest() {
-    for (const char* dir : {"/tmp", "/var/tmp", "/dev", "/run", "/sys", "/usr/bin", "/home/u/w", "/etc"}) fs_.AddDirectory(dir);
+    for (const char* dir :
+         {"/tmp", "/var/tmp", "/dev", "/run", "/sys", "/usr/bin", "/home/u/w", "/etc"})
+      fs_.AddDirectory(dir);
     spec_.session_id = "s";
     spec_.workspace_id = "w";
     spec_.view = policy::View::kHost;
@@ -98,7 +100,8 @@ TEST_F(PlanBuilderTest, AMaskedDirectoryInsideAMaskedOneNeedsNothing) {
 
 TEST_F(PlanBuilderTest, ProtectedFilesAreBoundLate) {
   fs_.AddFile("/home/u/w/.bashrc").AddDirectory("/home/u/w/.vscode");
-  EXPECT_EQ(Lines(Build(), "/home/u/w/"), (Strings{"ro /home/u/w/.bashrc", "ro /home/u/w/.vscode"}));
+  EXPECT_EQ(Lines(Build(), "/home/u/w/"),
+            (Strings{"ro /home/u/w/.bashrc", "ro /home/u/w/.vscode"}));
 }
 
 TEST_F(PlanBuilderTest, AWorkingDirectoryBelowTmpIsPutBack) {
@@ -123,7 +126,8 @@ TEST_F(PlanBuilderTest, AMountElsewhereDoesNotOpenItsSource) {
   spec_.bind_mounts.push_back({"/home/u/data", "/mnt/d", false, {}});
   Plan plan = Build();
   EXPECT_TRUE(Lines(plan, "/home/u/data").empty());
-  EXPECT_EQ(Lines(plan, "/mnt"), (Strings{"rw early /mnt/d <- /home/u/data", "ro /mnt/d/.git/hooks"}));
+  EXPECT_EQ(Lines(plan, "/mnt"),
+            (Strings{"rw early /mnt/d <- /home/u/data", "ro /mnt/d/.git/hooks"}));
 }
 
 TEST_F(PlanBuilderTest, ReadOnlyModesOpenNothing) {
@@ -142,7 +146,8 @@ TEST_F(PlanBuilderTest, BoundViewShowsTheListOnly) {
   EXPECT_EQ(Lines(plan, "/usr"), Strings{"ro early /usr"});
   bool link = false;
   for (const auto& node : plan.nodes)
-    link = link || (node.path == "root/bin" && node.kind == StoreNode::Kind::kSymlink && node.target == "usr/bin");
+    link = link || (node.path == "root/bin" && node.kind == StoreNode::Kind::kSymlink &&
+                    node.target == "usr/bin");
   EXPECT_TRUE(link);
 }
 

@@ -41,9 +41,9 @@ enum class Type : std::uint32_t {
 
 struct MessageHeader {
   Type type = Type::kReady;
-  std::uint32_t exec = 0;    // exec's number, or the request's number for Acknowledged/Failed
-  std::uint32_t size = 0;    // payload bytes
-  std::uint32_t in_file = 0; // 1: the payload is in the last descriptor
+  std::uint32_t exec = 0;     // exec's number, or the request's number for Acknowledged/Failed
+  std::uint32_t size = 0;     // payload bytes
+  std::uint32_t in_file = 0;  // 1: the payload is in the last descriptor
 };
 
 // Where a launch or an exec failed; the host turns it into words (jail/stage.h).
@@ -52,18 +52,18 @@ enum class Stage : std::uint32_t {
   kClone,
   kIdMap,
   kProtocol,
-  kPrivate,      // making the mount tree private
-  kStore,        // the session's own tmpfs
-  kStoreNode,    // a node in it
-  kDevice,       // a device node of /dev
-  kUnshare,      // the copy of the mount namespace for an Update
-  kSource,       // opening what is to be bound
+  kPrivate,    // making the mount tree private
+  kStore,      // the session's own tmpfs
+  kStoreNode,  // a node in it
+  kDevice,     // a device node of /dev
+  kUnshare,    // the copy of the mount namespace for an Update
+  kSource,     // opening what is to be bound
   kCloneTree,
-  kReadOnly,     // the recursive read-only step
-  kTarget,       // opening the mount point
+  kReadOnly,  // the recursive read-only step
+  kTarget,    // opening the mount point
   kAttributes,
   kAttach,
-  kProc,         // a fresh /proc
+  kProc,  // a fresh /proc
   kPivot,
   kLoopback,
   kKeyring,
@@ -74,6 +74,7 @@ enum class Stage : std::uint32_t {
   kResourceLimit,
   kCapabilities,
   kNoNewPrivileges,
+  kFence,
   kFilter,
   kExecve,
   kInterpreter,  // execve said ENOENT although the file is there
@@ -82,8 +83,8 @@ enum class Stage : std::uint32_t {
 
 struct Failure {
   Stage stage = Stage::kNone;
-  std::int32_t error = 0;          // errno
-  std::uint32_t operation = 0;     // index into the plan's operations or nodes, where that fits
+  std::int32_t error = 0;       // errno
+  std::uint32_t operation = 0;  // index into the plan's operations or nodes, where that fits
 };
 // `operation` of an ExecFailed that came before the fork: no Exited will follow.
 inline constexpr std::uint32_t kNoProcess = 1;

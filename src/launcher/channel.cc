@@ -80,12 +80,16 @@ ReceiveResult Receive(Message& message, bool wait) {
   if (n < static_cast<ssize_t>(sizeof(MessageHeader)) || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
     return ReceiveResult::kBroken;
   std::memcpy(&message.header, buffer, sizeof(MessageHeader));
-  message.payload = {buffer + sizeof(MessageHeader), static_cast<std::size_t>(n) - sizeof(MessageHeader)};
-  if (message.header.in_file != 0) return MapPayload(message) ? ReceiveResult::kMessage : ReceiveResult::kBroken;
-  return message.payload.size() == message.header.size ? ReceiveResult::kMessage : ReceiveResult::kBroken;
+  message.payload = {buffer + sizeof(MessageHeader),
+                     static_cast<std::size_t>(n) - sizeof(MessageHeader)};
+  if (message.header.in_file != 0)
+    return MapPayload(message) ? ReceiveResult::kMessage : ReceiveResult::kBroken;
+  return message.payload.size() == message.header.size ? ReceiveResult::kMessage
+                                                       : ReceiveResult::kBroken;
 }
 
-void Send(jail::wire::Type type, std::uint32_t exec, const void* payload, std::uint32_t size, int fd) {
+void Send(jail::wire::Type type, std::uint32_t exec, const void* payload, std::uint32_t size,
+          int fd) {
   MessageHeader header{type, exec, size, 0};
   iovec iov[2] = {{&header, sizeof header}, {const_cast<void*>(payload), size}};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};

@@ -17,6 +17,7 @@
 
 #include <cstring>
 
+#include "launcher/fence.h"
 #include "launcher/raw.h"
 
 namespace cordon::launcher {
@@ -44,6 +45,8 @@ struct Request {
     std::uint32_t resource;
     rlimit value;
   } limits[16] = {};
+  bool fenced = false;
+  char** fence = nullptr;  // places, NULL at the end
   std::string_view filter;
   bool ok = false;
 };
@@ -52,7 +55,8 @@ char** ReadStrings(Reader& r) {
   std::uint32_t n = r.U32();
   if (!r.ok() || n > (1u << 22)) return nullptr;
   auto** list = static_cast<char**>(::calloc(n + 1u, sizeof(char*)));
-  for (std::uint32_t i = 0; list != nullptr && i < n; ++i) list[i] = const_cast<char*>(r.String().data());
+  for (std::uint32_t i = 0; list != nullptr && i < n; ++i)
+    list[i] = const_cast<char*>(r.String().data());
   return list;
 }
 
@@ -76,8 +80,11 @@ Request Parse(std::string_view payload) {
     q.limits[i].value.rlim_cur = r.U64();
     q.limits[i].value.rlim_max = r.U64();
   }
+  q.fenced = r.U32() != 0;
+  q.fence = ReadStrings(r);
   q.filter = r.String();
-  q.ok = r.ok() && q.argv != nullptr && q.environment != nullptr && q.argv[0] != nullptr;
+  q.ok = r.ok() && q.argv != nullptr && q.environment != nullptr && q.argv[0] != nullptr &&
+         q.fence != nullptr;
   return q;
 }
 
@@ -96,7 +103,8 @@ void UnblockSignals() {
     void* restorer = nullptr;
     unsigned long mask = 0;
   } standard;
-  for (int internal : {32, 33}) ::syscall(SYS_rt_sigaction, internal, &standard, nullptr, sizeof standard.mask);
+  for (int internal : {32, 33})
+    ::syscall(SYS_rt_sigaction, internal, &standard, nullptr, sizeof standard.mask);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -158,7 +166,8 @@ Stage DropPrivileges(int last_capability) {
                                   SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED |
                                   SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
   if (::prctl(PR_SET_SECUREBITS, kBits, 0, 0, 0) != 0)
-    return errno == EPERM && WithoutPrivileges(last_capability) ? Stage::kNone : Stage::kCapabilities;
+    return errno == EPERM && WithoutPrivileges(last_capability) ? Stage::kNone
+                                                                : Stage::kCapabilities;
   for (int cap = 0; cap <= last_capability; ++cap)
     if (::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) != 0) return Stage::kCapabilities;
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -177,7 +186,8 @@ Stage InstallFilter(std::string_view bytes) {
   std::memcpy(copy, bytes.data(), bytes.size());
   program.filter = copy;
   // Without SPEC_ALLOW kernels before 5.16 slow every filtered process down (SSBD).
-  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) != 0 &&
+  if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) !=
+          0 &&
       ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
     return Stage::kFilter;
   return Stage::kNone;
@@ -246,14 +256,25 @@ void ExecAt(const char* path, const Request& q) {
   ChildFail(exec, Stage::kExecve, error);
 }
 
-[[noreturn]] void Child(std::uint32_t exec, const Request& q, const Message& m, int terminal, int last_capability) {
+[[noreturn]] void Child(std::uint32_t exec, const Request& q, const Message& m, int terminal,
+                        int last_capability) {
   UnblockSignals();
   ::setsid();
-  if (terminal >= 0 && ::ioctl(terminal, TIOCSCTTY, 0) != 0) ChildFail(exec, Stage::kTerminal, errno);
+  if (terminal >= 0 && ::ioctl(terminal, TIOCSCTTY, 0) != 0)
+    ChildFail(exec, Stage::kTerminal, errno);
   if (!PlaceDescriptors(q, m, terminal)) ChildFail(exec, Stage::kDescriptors, errno);
   ::umask(q.umask);
   Stage failed = SetLimits(q);
+  // Before the capabilities go, with which every place of the view can be named.
+  int fence = -1;
+  if (failed == Stage::kNone && q.fenced) {
+    std::size_t places = 0;
+    while (q.fence[places] != nullptr) ++places;
+    fence = MakeFence(q.fence, places);
+    if (fence < 0 && errno != ENOSYS && errno != EOPNOTSUPP) failed = Stage::kFence;
+  }
   if (failed == Stage::kNone) failed = DropPrivileges(last_capability);
+  if (failed == Stage::kNone && fence >= 0 && EnterFence(fence) != 0) failed = Stage::kFence;
   if (failed != Stage::kNone) ChildFail(exec, failed, errno);
   // After the capabilities are gone, so that only what the command itself may enter is entered.
   if (::chdir(q.workdir) != 0) ChildFail(exec, Stage::kWorkdir, errno);
@@ -304,6 +325,7 @@ pid_t StartExec(Message& message, int last_capability) {
   if (follower >= 0) ::close(follower);
   ::free(q.argv);
   ::free(q.environment);
+  ::free(q.fence);
   return pid;
 }
 

@@ -9,7 +9,8 @@ namespace cordon::launcher {
 
 // Forks and starts the command that the Exec message describes. Failures in the child are sent to
 // the host by the child itself (ExecFailed), which then exits with 126 or 127. Returns the child's
-// process id inside, or -1 after ExecFailed was sent. `last_capability` is CAP_LAST_CAP of this kernel.
+// process id inside, or -1 after ExecFailed was sent. `last_capability` is CAP_LAST_CAP of this
+// kernel.
 pid_t StartExec(Message& message, int last_capability);
 
 }  // namespace cordon::launcher

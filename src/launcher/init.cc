@@ -80,7 +80,8 @@ Failure LoopbackUp() {
   request.ifr_flags = IFF_UP | IFF_RUNNING;
   // A kernel without IPv4 has no loopback to raise; nothing is weaker for it.
   if (fd < 0) return errno == EAFNOSUPPORT ? Failure{} : Failure{Stage::kLoopback, errno, 0};
-  Failure f = ::ioctl(fd, SIOCSIFFLAGS, &request) == 0 ? Failure{} : Failure{Stage::kLoopback, errno, 0};
+  Failure f =
+      ::ioctl(fd, SIOCSIFFLAGS, &request) == 0 ? Failure{} : Failure{Stage::kLoopback, errno, 0};
   ::close(fd);
   return f;
 }
@@ -107,7 +108,8 @@ void RaiseDescriptorLimit() {
 }
 
 // Order: nothing may run before the id maps are there (files could not be created), the tree is
-// private before anything is mounted, and the network and keyring are done before the first command.
+// private before anything is mounted, and the network and keyring are done before the first
+// command.
 void Init::SetUp() {
   if (options_.by_bubblewrap) {
     ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
@@ -159,7 +161,8 @@ void Init::StartCommand(Message& message) {
     std::size_t bigger = slot_capacity_ == 0 ? 16 : slot_capacity_ * 2;
     auto* grown = static_cast<Slot*>(::realloc(slots_, bigger * sizeof(Slot)));
     if (grown == nullptr) {
-      SendFailure(Type::kExecFailed, message.header.exec, Failure{Stage::kFork, ENOMEM, jail::wire::kNoProcess});
+      SendFailure(Type::kExecFailed, message.header.exec,
+                  Failure{Stage::kFork, ENOMEM, jail::wire::kNoProcess});
       return;
     }
     slots_ = grown;
@@ -193,12 +196,14 @@ void Init::Update(Message& message) {
     f = Failure{Stage::kUnshare, errno, 0};
   } else {
     f = AddToStore(message.payload);
-    if (f.stage == Stage::kNone && ::unshare(CLONE_NEWNS) != 0) f = Failure{Stage::kUnshare, errno, 0};
+    if (f.stage == Stage::kNone && ::unshare(CLONE_NEWNS) != 0)
+      f = Failure{Stage::kUnshare, errno, 0};
     if (f.stage == Stage::kNone) f = BuildView(message.payload);
     if (f.stage != Stage::kNone && ::setns(old_view, CLONE_NEWNS) != 0) ::_exit(1);
   }
   if (old_view >= 0) ::close(old_view);
-  SendFailure(f.stage == Stage::kNone ? Type::kAcknowledged : Type::kFailed, message.header.exec, f);
+  SendFailure(f.stage == Stage::kNone ? Type::kAcknowledged : Type::kFailed, message.header.exec,
+              f);
 }
 
 void Init::Reap() {
@@ -212,8 +217,10 @@ void Init::Reap() {
     for (std::size_t i = 0; i < slot_count_; ++i) {
       if (slots_[i].pid != pid) continue;
       Exited e{status, 0, static_cast<std::uint64_t>(usage.ru_maxrss),
-               static_cast<std::uint64_t>(usage.ru_utime.tv_sec) * 1000000u + static_cast<std::uint64_t>(usage.ru_utime.tv_usec),
-               static_cast<std::uint64_t>(usage.ru_stime.tv_sec) * 1000000u + static_cast<std::uint64_t>(usage.ru_stime.tv_usec)};
+               static_cast<std::uint64_t>(usage.ru_utime.tv_sec) * 1000000u +
+                   static_cast<std::uint64_t>(usage.ru_utime.tv_usec),
+               static_cast<std::uint64_t>(usage.ru_stime.tv_sec) * 1000000u +
+                   static_cast<std::uint64_t>(usage.ru_stime.tv_usec)};
       Send(Type::kExited, slots_[i].exec, &e, sizeof e);
       slots_[i] = slots_[--slot_count_];
       break;

@@ -10,11 +10,11 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -64,8 +64,8 @@ bool WriteProcFile(pid_t pid, const char* name, std::string_view text) {
   return ok;
 }
 
-// True when init has been killed: its files in /proc then refuse what they are asked, which must not
-// be taken for a refusal of this host.
+// True when init has been killed: its files in /proc then refuse what they are asked, which must
+// not be taken for a refusal of this host.
 bool IsEnding(pid_t pid) {
   char path[64], text[512];
   std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -84,7 +84,8 @@ bool IsEnding(pid_t pid) {
 void WriteMaps(pid_t pid, const BootRequest& boot) {
   // Kernels without /proc/PID/setgroups (before 3.19) are long out of reach.
   bool ok = (!boot.deny_setgroups || WriteProcFile(pid, "setgroups", "deny")) &&
-            WriteProcFile(pid, "uid_map", boot.uid_map) && WriteProcFile(pid, "gid_map", boot.gid_map);
+            WriteProcFile(pid, "uid_map", boot.uid_map) &&
+            WriteProcFile(pid, "gid_map", boot.gid_map);
   if (ok) return;
   int error = errno;
   if (IsEnding(pid)) ::_exit(1);
@@ -110,8 +111,8 @@ int TakeSignals() {
 }
 
 pid_t StartInit(const BootRequest& boot, int go[2]) {
-  constexpr unsigned long kFlags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-                                   CLONE_NEWNET | CLONE_NEWCGROUP | SIGCHLD;
+  constexpr unsigned long kFlags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
+                                   CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP | SIGCHLD;
   auto pid = static_cast<pid_t>(::syscall(SYS_clone, kFlags, nullptr, nullptr, nullptr, nullptr));
   if (pid < 0) Die(Stage::kClone, errno);
   if (pid == 0) {
@@ -196,7 +197,8 @@ int Main() {
   ::umask(0);
   if (::chdir("/") != 0) Die(Stage::kWorkdir, errno);
   Message message;
-  if (Receive(message, true) != ReceiveResult::kMessage || message.header.type != Type::kBoot) return 1;
+  if (Receive(message, true) != ReceiveResult::kMessage || message.header.type != Type::kBoot)
+    return 1;
   jail::wire::Reader r(message.payload);
   BootRequest boot;
   std::uint32_t version = r.U32();

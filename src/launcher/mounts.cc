@@ -22,7 +22,8 @@ bool ReadAll(int fd, Text& out) {
   out.data = static_cast<char*>(::malloc(capacity));
   out.size = 0;
   while (out.data != nullptr) {
-    ssize_t n = ::pread(fd, out.data + out.size, capacity - out.size - 1, static_cast<off_t>(out.size));
+    ssize_t n =
+        ::pread(fd, out.data + out.size, capacity - out.size - 1, static_cast<off_t>(out.size));
     if (n < 0) return false;
     out.size += static_cast<std::size_t>(n);
     if (n == 0) {
@@ -31,7 +32,9 @@ bool ReadAll(int fd, Text& out) {
     }
     if (out.size + 1 >= capacity) {
       capacity *= 2;
-      out.data = static_cast<char*>(::realloc(out.data, capacity));
+      auto* grown = static_cast<char*>(::realloc(out.data, capacity));
+      if (grown == nullptr) return false;
+      out.data = grown;
     }
   }
   errno = ENOMEM;
@@ -42,7 +45,8 @@ bool ReadAll(int fd, Text& out) {
 void Unescape(char* s) {
   char* w = s;
   for (; *s != '\0'; ++s) {
-    if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' && s[3] <= '7') {
+    if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] >= '0' && s[2] <= '7' && s[3] >= '0' &&
+        s[3] <= '7') {
       *w++ = static_cast<char>(((s[1] - '0') << 6) | ((s[2] - '0') << 3) | (s[3] - '0'));
       s += 3;
     } else {
@@ -57,13 +61,15 @@ unsigned long CurrentFlags(const char* options) {
   struct {
     const char* name;
     unsigned long flag;
-  } const known[] = {{"ro", MS_RDONLY},           {"nosuid", MS_NOSUID},        {"nodev", MS_NODEV},
-                     {"noexec", MS_NOEXEC},       {"noatime", MS_NOATIME},      {"nodiratime", MS_NODIRATIME},
-                     {"relatime", MS_RELATIME},   {"nosymfollow", 256}};
+  } const known[] = {{"ro", MS_RDONLY},         {"nosuid", MS_NOSUID},
+                     {"nodev", MS_NODEV},       {"noexec", MS_NOEXEC},
+                     {"noatime", MS_NOATIME},   {"nodiratime", MS_NODIRATIME},
+                     {"relatime", MS_RELATIME}, {"nosymfollow", 256}};
   unsigned long flags = 0;
   for (const auto& k : known) {
     std::size_t n = std::strlen(k.name);
-    for (const char* p = std::strstr(options, k.name); p != nullptr; p = std::strstr(p + 1, k.name)) {
+    for (const char* p = std::strstr(options, k.name); p != nullptr;
+         p = std::strstr(p + 1, k.name)) {
       bool starts = p == options || p[-1] == ',';
       if (starts && (p[n] == ',' || p[n] == '\0')) flags |= k.flag;
     }
@@ -99,7 +105,8 @@ int RemountEach(const char* root, std::uint64_t attributes, bool recursive, int 
     char* field[6] = {};
     char* inner = nullptr;
     char* token = ::strtok_r(line, " ", &inner);
-    for (int i = 0; i < 6 && token != nullptr; ++i, token = ::strtok_r(nullptr, " ", &inner)) field[i] = token;
+    for (int i = 0; i < 6 && token != nullptr; ++i, token = ::strtok_r(nullptr, " ", &inner))
+      field[i] = token;
     if (field[5] == nullptr) continue;
     Unescape(field[4]);
     bool wanted = recursive ? IsAtOrBelow(field[4], root) : std::strcmp(field[4], root) == 0;
@@ -107,8 +114,8 @@ int RemountEach(const char* root, std::uint64_t attributes, bool recursive, int 
     unsigned long flags = CurrentFlags(field[5]) | ToMountFlags(attributes) | MS_REMOUNT | MS_BIND;
     // A mount that another one hides cannot be named by path and cannot be reached either: ENOENT,
     // EINVAL and EACCES there are harmless, for what is on top has its own line.
-    if (::mount(nullptr, field[4], nullptr, flags, nullptr) != 0 && errno != ENOENT && errno != EINVAL &&
-        errno != EACCES)
+    if (::mount(nullptr, field[4], nullptr, flags, nullptr) != 0 && errno != ENOENT &&
+        errno != EINVAL && errno != EACCES)
       result = -1;
   }
   int saved = errno;
@@ -143,7 +150,8 @@ int AddAttributesAt(const char* path, std::uint64_t attributes, bool recursive, 
     attr.propagation = make_private ? MS_PRIVATE : 0;
     return MountSetattr(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | (recursive ? kRecursive : 0), attr);
   }
-  if (make_private && ::mount(nullptr, path, nullptr, MS_PRIVATE | (recursive ? MS_REC : 0), nullptr) != 0)
+  if (make_private &&
+      ::mount(nullptr, path, nullptr, MS_PRIVATE | (recursive ? MS_REC : 0), nullptr) != 0)
     return -1;
   return attributes == 0 ? 0 : RemountEach(path, attributes, recursive, mountinfo_fd);
 }

@@ -66,7 +66,8 @@ bool MarkDescendants(Process* list, std::size_t count, pid_t root) {
     for (std::size_t i = 0; i < count; ++i) {
       if (list[i].hit) continue;
       bool mine = list[i].pid == root || list[i].session == root;
-      for (std::size_t j = 0; !mine && j < count; ++j) mine = list[j].hit && list[j].pid == list[i].parent;
+      for (std::size_t j = 0; !mine && j < count; ++j)
+        mine = list[j].hit && list[j].pid == list[i].parent;
       if (mine) list[i].hit = changed = any = true;
     }
   }

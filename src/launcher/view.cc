@@ -28,7 +28,8 @@ struct Op {
   std::string_view source, target;
   std::uint32_t attributes = 0;
   bool early = false, recursive = false, keep_devices = false, optional = false, link = false;
-  bool from_store = false;  // a late mask: read-only, nosuid and nodev already, as the store is by then
+  bool from_store =
+      false;  // a late mask: read-only, nosuid and nodev already, as the store is by then
   int clone = -1;
 };
 
@@ -84,7 +85,8 @@ ParsedPlan Parse(std::string_view plan) {
   p.read_only_tree = bits & 2;
   for (std::uint32_t i = 0; p.ops != nullptr && i < p.count; ++i) {
     Op& op = p.ops[i];
-    op.from_store = p.read_only_tree && !op.early && op.source != op.target && op.attributes == 1 && !op.recursive;
+    op.from_store = p.read_only_tree && !op.early && op.source != op.target && op.attributes == 1 &&
+                    !op.recursive;
   }
   p.ok = r.ok() && p.ops != nullptr && p.after_proc != nullptr;
   return p;
@@ -185,7 +187,9 @@ int CloneAt(const char* path, const Op& op, bool& missing, Stage& stage) {
   if (parent >= 0) {
     stage = Stage::kCloneTree;
     unsigned empty = *name == '\0' ? static_cast<unsigned>(AT_EMPTY_PATH) : 0u;  // "/" itself
-    fd = OpenTree(parent, name, empty | AT_SYMLINK_NOFOLLOW | kOpenTreeClone | O_CLOEXEC | (op.recursive ? kRecursive : 0u));
+    fd = OpenTree(parent, name,
+                  empty | AT_SYMLINK_NOFOLLOW | kOpenTreeClone | O_CLOEXEC |
+                      (op.recursive ? kRecursive : 0u));
   }
   if (fd < 0) {
     missing = errno == ENOENT || errno == ENOTDIR;
@@ -196,7 +200,8 @@ int CloneAt(const char* path, const Op& op, bool& missing, Stage& stage) {
   if (!op.link && (::fstat(fd, &st) != 0 || S_ISLNK(st.st_mode))) return FailClosing(fd, ELOOP);
   if (!HasMountSetattr() || op.from_store) return fd;
   stage = Stage::kAttributes;
-  if (AddAttributes(fd, MountAttributes(op), op.recursive && !op.keep_devices) != 0) return FailClosing(fd, errno);
+  if (AddAttributes(fd, MountAttributes(op), op.recursive && !op.keep_devices) != 0)
+    return FailClosing(fd, errno);
   return fd;
 }
 
@@ -215,7 +220,8 @@ Failure CloneEarly(ParsedPlan& p) {
 // Adds the attributes of what was just attached at `name` in the working directory.
 int AddAttributesHere(const char* name, const char* path, const Op& op, int mountinfo_fd) {
   bool recursive = op.recursive && !op.keep_devices;
-  if (!HasMountSetattr()) return AddAttributesAt(path, MountAttributes(op), recursive, false, mountinfo_fd);
+  if (!HasMountSetattr())
+    return AddAttributesAt(path, MountAttributes(op), recursive, false, mountinfo_fd);
   return AddAttributesAt(name, MountAttributes(op), recursive, false, -1);
 }
 
@@ -227,12 +233,14 @@ Failure AttachLate(Op& op, const char* path, std::uint32_t index, int mountinfo_
   const char* name;
   int parent = target_parents.Open(path, name);
   if (parent < 0) return op.optional && errno == ENOENT ? Failure{} : Fail(Stage::kTarget, index);
-  if (target_parents.generation() != working_generation && ::fchdir(parent) != 0) return Fail(Stage::kTarget, index);
+  if (target_parents.generation() != working_generation && ::fchdir(parent) != 0)
+    return Fail(Stage::kTarget, index);
   working_generation = target_parents.generation();
   const char* source = op.source == op.target ? name : op.source.data();
   if (::mount(source, name, nullptr, MS_BIND | (op.recursive ? MS_REC : 0), nullptr) != 0)
     return op.optional && errno == ENOENT ? Failure{} : Fail(Stage::kAttach, index);
-  if (!op.from_store && AddAttributesHere(name, path, op, mountinfo_fd) != 0) return Fail(Stage::kAttributes, index);
+  if (!op.from_store && AddAttributesHere(name, path, op, mountinfo_fd) != 0)
+    return Fail(Stage::kAttributes, index);
   return {};
 }
 
@@ -263,7 +271,8 @@ Failure Attach(const ParsedPlan& p, Op& op, std::uint32_t index, int mountinfo_f
   if (moved != 0) return Fail(Stage::kAttach, index);
   if (*name == '\0') ForgetParents();  // the new root now covers the directory that was opened
   if (!HasMountSetattr() &&
-      AddAttributesAt(path, MountAttributes(op), op.recursive && !op.keep_devices, false, mountinfo_fd) != 0)
+      AddAttributesAt(path, MountAttributes(op), op.recursive && !op.keep_devices, false,
+                      mountinfo_fd) != 0)
     return Fail(Stage::kAttributes, index);
   return {};
 }
@@ -280,7 +289,8 @@ Failure MountProc(const ParsedPlan& p, int mountinfo_fd) {
   char path[64];
   InView(p, "/proc", path, sizeof path);
   ForgetParents();
-  if (::mount("proc", path, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) return Fail(Stage::kProc);
+  if (::mount("proc", path, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
+    return Fail(Stage::kProc);
   for (std::uint32_t i = 0; i < p.after_count; ++i) {
     Failure f = Attach(p, p.after_proc[i], p.count + i, mountinfo_fd);
     if (f.stage != Stage::kNone) return f;
@@ -291,7 +301,8 @@ Failure MountProc(const ParsedPlan& p, int mountinfo_fd) {
 // The new root becomes /, the old one goes away. It is made read-only only now, so that mount
 // points inside it could be used before.
 Failure Pivot(int mountinfo_fd) {
-  if (AddAttributesAt(kRootPath, kAttrReadOnly, false, false, mountinfo_fd) != 0) return Fail(Stage::kReadOnly);
+  if (AddAttributesAt(kRootPath, kAttrReadOnly, false, false, mountinfo_fd) != 0)
+    return Fail(Stage::kReadOnly);
   if (::chdir(kRootPath) != 0) return Fail(Stage::kPivot);
   if (::syscall(SYS_pivot_root, ".", ".") != 0) return Fail(Stage::kPivot);
   if (::umount2(".", MNT_DETACH) != 0) return Fail(Stage::kPivot);
@@ -302,15 +313,16 @@ Failure Pivot(int mountinfo_fd) {
 Failure Build(ParsedPlan& p, int mountinfo_fd) {
   if (Failure f = CloneEarly(p); f.stage != Stage::kNone) return f;
   std::uint64_t everywhere = kAttrNoSuid | kAttrNoDev | (p.read_only_tree ? kAttrReadOnly : 0);
-  if (AddAttributesAt("/", everywhere, true, false, mountinfo_fd) != 0) return Fail(Stage::kReadOnly);
+  if (AddAttributesAt("/", everywhere, true, false, mountinfo_fd) != 0)
+    return Fail(Stage::kReadOnly);
   ForgetParents();  // what is attached may cover the directories that early clones came from
   if (Failure f = AttachAll(p, mountinfo_fd); f.stage != Stage::kNone) return f;
   if (Failure f = MountProc(p, mountinfo_fd); f.stage != Stage::kNone) return f;
   return p.new_root ? Pivot(mountinfo_fd) : Failure{};
 }
 
-Failure MakeNode(int store, std::uint32_t kind, std::uint32_t mode, const char* path, const char* target,
-                 std::uint32_t index) {
+Failure MakeNode(int store, std::uint32_t kind, std::uint32_t mode, const char* path,
+                 const char* target, std::uint32_t index) {
   int rc;
   if (kind == 0) {
     rc = ::mkdirat(store, path, mode);
@@ -362,11 +374,13 @@ Failure MakeNodes(Reader& r) {
 }  // namespace
 
 Failure MakePrivate() {
-  return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 ? Failure{} : Fail(Stage::kPrivate);
+  return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 ? Failure{}
+                                                                           : Fail(Stage::kPrivate);
 }
 
 Failure MountStore(Reader& base) {
-  if (::mount("tmpfs", kStorePath, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") != 0) return Fail(Stage::kStore);
+  if (::mount("tmpfs", kStorePath, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") != 0)
+    return Fail(Stage::kStore);
   if (Failure f = MakeNodes(base); f.stage != Stage::kNone) return f;
   std::uint32_t devices = base.U32();
   for (std::uint32_t i = 0; i < devices && base.ok(); ++i) {
@@ -374,7 +388,8 @@ Failure MountStore(Reader& base) {
     if (f.stage != Stage::kNone) return f;
   }
   if (!base.ok()) return Failure{Stage::kProtocol, EBADMSG, 0};
-  if (::mount("devpts", "/proc/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620") != 0)
+  if (::mount("devpts", "/proc/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
+              "newinstance,ptmxmode=0666,mode=0620") != 0)
     return Fail(Stage::kDevice, devices);
   return {};
 }
@@ -395,7 +410,8 @@ Failure BuildView(std::string_view plan) {
   int mountinfo = -1;
   if (!HasMountSetattr()) {
     ::mkdir("/proc/mountinfo", 0700);
-    if (::mount("proc", "/proc/mountinfo", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0) {
+    if (::mount("proc", "/proc/mountinfo", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) !=
+        0) {
       FreePlan(p);
       return Fail(Stage::kProc);
     }

@@ -150,6 +150,7 @@ Status Compiler::AddTemporary() {
     CORDON_TRY(Rule rule,
                FromPath(RuleKind::kTemporary, std::string(directory), "private directories",
                         "a session has its own, which starts empty"));
+    rule.executable = !spec_.exec.block_writable_dirs;
     if (!rule.existing.empty()) policy_.rules.push_back(std::move(rule));
   }
   return Ok();

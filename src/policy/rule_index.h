@@ -28,8 +28,8 @@ class RuleIndex {
     std::uint64_t hash;
     std::uint32_t rule;
   };
-  std::vector<Entry> literal_;          // sorted by hash
-  std::vector<std::uint32_t> always_;   // ascending
+  std::vector<Entry> literal_;         // sorted by hash
+  std::vector<std::uint32_t> always_;  // ascending
   std::size_t rule_count_ = 0;
   bool built_ = false;
 };

@@ -40,7 +40,8 @@ TEST(RuleIndexTest, FindsEveryRuleThatMatches) {
       EXPECT_TRUE(std::is_sorted(found.begin(), found.end()));
       for (std::uint32_t i = 0; i < rules.size(); ++i) {
         if (RuleMatch(rules[i], path) == 0) continue;
-        EXPECT_TRUE(std::binary_search(found.begin(), found.end(), i)) << path << " and " << rules[i].paths[0];
+        EXPECT_TRUE(std::binary_search(found.begin(), found.end(), i))
+            << path << " and " << rules[i].paths[0];
       }
     }
   }

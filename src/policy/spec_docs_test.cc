@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "policy/builtin_reference.h"
 #include "policy/spec_json.h"
 
 namespace cordon::policy {
@@ -31,6 +32,9 @@ void ExpectUpToDate(const std::string& name, const std::string& generated) {
 }
 
 TEST(SpecDocsTest, SchemaIsUpToDate) { ExpectUpToDate("sandbox-spec.schema.json", SpecSchema()); }
+TEST(SpecDocsTest, BuiltinSetsAreUpToDate) {
+  ExpectUpToDate("builtin-sets.md", BuiltinReference());
+}
 TEST(SpecDocsTest, ReferenceIsUpToDate) { ExpectUpToDate("sandbox-spec.md", SpecReference()); }
 
 // The keywords of JSON Schema that the generated schema uses, and no other.

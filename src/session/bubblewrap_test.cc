@@ -16,7 +16,8 @@ namespace {
 class BubblewrapTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (::access(jail::kBwrapPath, X_OK) != 0) GTEST_SKIP() << "missing capability: bubblewrap is not installed";
+    if (::access(jail::kBwrapPath, X_OK) != 0)
+      GTEST_SKIP() << "missing capability: bubblewrap is not installed";
     char name[] = "/tmp/cordon-bwrap-XXXXXX";
     dir_ = ::mkdtemp(name);
     ::mkdir((dir_ + "/hidden").c_str(), 0755);
@@ -60,8 +61,9 @@ TEST_F(BubblewrapTest, HoldsTheSameRules) {
   EXPECT_NE(Shell(**session, "echo x > /etc/cordon-test").exit_code, 0);
   EXPECT_EQ(Shell(**session, "ls /tmp").stdout_data, dir_.substr(5) + "\n");
   EXPECT_EQ(Shell(**session, "cat /proc/net/dev | grep -c :").stdout_data, "1\n");
-  EXPECT_EQ(Shell(**session, "grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status").stdout_data,
-            "CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n");
+  EXPECT_EQ(
+      Shell(**session, "grep -E 'CapEff|CapBnd|NoNewPrivs|Seccomp:' /proc/self/status").stdout_data,
+      "CapEff:\t0000000000000000\nCapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\n");
   EXPECT_EQ(Shell(**session, "kill -KILL $$").signal, 9);
   ASSERT_TRUE((*session)->Destroy().ok());
   std::ifstream made(dir_ + "/made");

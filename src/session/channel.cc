@@ -33,7 +33,8 @@ Result<UniqueFd> MemoryFile(std::string_view data) {
 
 }  // namespace
 
-Status Channel::Send(jail::wire::Type type, std::uint32_t exec, std::string_view payload, const std::vector<int>& fds) {
+Status Channel::Send(jail::wire::Type type, std::uint32_t exec, std::string_view payload,
+                     const std::vector<int>& fds) {
   MessageHeader header{type, exec, static_cast<std::uint32_t>(payload.size()), 0};
   std::vector<int> passed = fds;
   UniqueFd file;
@@ -43,7 +44,8 @@ Status Channel::Send(jail::wire::Type type, std::uint32_t exec, std::string_view
     passed.push_back(file.get());
     payload = {};
   }
-  if (passed.size() > kMaxDescriptors) return MakeError(ErrorCode::kInternal, "too many descriptors in one message");
+  if (passed.size() > kMaxDescriptors)
+    return MakeError(ErrorCode::kInternal, "too many descriptors in one message");
   iovec iov[2] = {{&header, sizeof header}, {const_cast<char*>(payload.data()), payload.size()}};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
   msghdr msg{};
@@ -83,7 +85,8 @@ Channel::Outcome Channel::Receive(IncomingMessage& message) {
   ssize_t n;
   do {
     n = ::recvmsg(fd_.get(), &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    // ECONNRESET stands, once, before what the other end wrote and then left without reading its own.
+    // ECONNRESET stands, once, before what the other end wrote and then left without reading its
+    // own.
   } while (n < 0 && (errno == EINTR || errno == ECONNRESET));
   if (n < 0) return errno == EAGAIN ? Outcome::kNothing : Outcome::kEndOfFile;
   if (n == 0) return Outcome::kEndOfFile;
@@ -99,7 +102,8 @@ Channel::Outcome Channel::Receive(IncomingMessage& message) {
   }
   if (n < static_cast<ssize_t>(sizeof(MessageHeader))) return Outcome::kEndOfFile;
   std::memcpy(&message.header, buffer, sizeof(MessageHeader));
-  message.payload.assign(buffer + sizeof(MessageHeader), static_cast<std::size_t>(n) - sizeof(MessageHeader));
+  message.payload.assign(buffer + sizeof(MessageHeader),
+                         static_cast<std::size_t>(n) - sizeof(MessageHeader));
   return Outcome::kMessage;
 }
 

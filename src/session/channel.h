@@ -27,7 +27,8 @@ class Channel {
   void Close() { fd_.reset(); }
 
   // Blocks only when the socket's buffer is full. Error kNotFound (EPIPE): the other end is gone.
-  Status Send(jail::wire::Type type, std::uint32_t exec, std::string_view payload, const std::vector<int>& fds = {});
+  Status Send(jail::wire::Type type, std::uint32_t exec, std::string_view payload,
+              const std::vector<int>& fds = {});
 
   enum class Outcome { kMessage, kNothing, kEndOfFile };
   // Never blocks.

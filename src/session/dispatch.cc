@@ -40,7 +40,8 @@ Status Session::Impl::DispatchOnce(std::chrono::milliseconds timeout) {
     if (tag == kTagControl) {
       IncomingMessage message;
       Channel::Outcome outcome = Channel::Outcome::kNothing;
-      while (!gone && (outcome = channel.Receive(message)) == Channel::Outcome::kMessage) HandleMessage(message);
+      while (!gone && (outcome = channel.Receive(message)) == Channel::Outcome::kMessage)
+        HandleMessage(message);
       if (outcome == Channel::Outcome::kEndOfFile && !gone) HandleGone();
     } else if (tag == kTagTimer) {
       std::uint64_t ticks;
@@ -80,8 +81,12 @@ void Session::Impl::HandleMessage(IncomingMessage& message) {
       if (exec == nullptr) break;
       auto failure = PayloadAs<jail::wire::Failure>(message);
       exec->result.start_error = ExecError(failure, exec->program, exec->workdir);
-      bool lookup = failure.stage == jail::wire::Stage::kExecve || failure.stage == jail::wire::Stage::kInterpreter;
-      exec->result.exit_code = !lookup ? 125 : failure.stage == jail::wire::Stage::kExecve && failure.error == ENOENT ? 127 : 126;
+      bool lookup = failure.stage == jail::wire::Stage::kExecve ||
+                    failure.stage == jail::wire::Stage::kInterpreter;
+      exec->result.exit_code =
+          !lookup                                                                  ? 125
+          : failure.stage == jail::wire::Stage::kExecve && failure.error == ENOENT ? 127
+                                                                                   : 126;
       if (failure.operation == jail::wire::kNoProcess) FinishExec(*exec);
       break;
     }
@@ -115,14 +120,16 @@ void Session::Impl::FinishExec(ExecRecord& exec) {
     if (exec.captures[i].fd.valid()) ReadCapture(exec, i);
     exec.captures[i].fd.reset();
   }
-  std::map<std::string, std::int64_t> numbers = {{"maxRssKiB", static_cast<std::int64_t>(exec.result.max_rss_kib)},
-                                                 {"userMicroseconds", static_cast<std::int64_t>(exec.result.user_us)},
-                                                 {"systemMicroseconds", static_cast<std::int64_t>(exec.result.system_us)}};
+  std::map<std::string, std::int64_t> numbers = {
+      {"maxRssKiB", static_cast<std::int64_t>(exec.result.max_rss_kib)},
+      {"userMicroseconds", static_cast<std::int64_t>(exec.result.user_us)},
+      {"systemMicroseconds", static_cast<std::int64_t>(exec.result.system_us)}};
   std::map<std::string, std::string> text;
   if (exec.result.exit_code) numbers["exitCode"] = *exec.result.exit_code;
   if (exec.result.signal) numbers["signal"] = *exec.result.signal;
   if (exec.result.start_error) text["error"] = exec.result.start_error->ToString();
-  if (!exec.result.killed_reason.empty()) Emit("killed", exec.id, {{"reason", exec.result.killed_reason}});
+  if (!exec.result.killed_reason.empty())
+    Emit("killed", exec.id, {{"reason", exec.result.killed_reason}});
   Emit("exit", exec.id, std::move(text), std::move(numbers));
   bool running = false;
   for (const auto& [id_, other] : execs) running = running || !other.exited;
@@ -147,7 +154,8 @@ void Session::Impl::ReadCapture(ExecRecord& exec, int index) {
     std::size_t room = exec.capture_limit > kept.size() ? exec.capture_limit - kept.size() : 0;
     truncated = truncated || data.size() > room;
     kept.append(data.substr(0, room));
-    if (options.on_event) Emit(index == 0 ? "stdout" : "stderr", exec.id, {{"data", std::string(data)}});
+    if (options.on_event)
+      Emit(index == 0 ? "stdout" : "stderr", exec.id, {{"data", std::string(data)}});
   }
 }
 
@@ -193,7 +201,8 @@ void Session::Impl::ArmTimer() {
     if (exec.deadline && (!next || *exec.deadline < *next)) next = exec.deadline;
   itimerspec spec{};
   if (next) {
-    auto left = std::max<std::int64_t>(1, std::chrono::duration_cast<std::chrono::nanoseconds>(*next - Clock::now()).count());
+    auto left = std::max<std::int64_t>(
+        1, std::chrono::duration_cast<std::chrono::nanoseconds>(*next - Clock::now()).count());
     spec.it_value.tv_sec = left / 1'000'000'000;
     spec.it_value.tv_nsec = left % 1'000'000'000;
   }

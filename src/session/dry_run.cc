@@ -24,7 +24,9 @@ void AddUnheld(const Prepared& prepared, std::vector<EnforcementLine>& lines) {
     if (!rule.needs_supervisor || !WorthShowing(rule)) continue;
     if (!rule.existing.empty()) continue;
     std::string path = rule.paths.empty() ? rule.text : rule.paths.front();
-    lines.push_back({RuleText(rule), path, "not held yet: the path does not exist, and creating it is not refused in this version"});
+    lines.push_back(
+        {RuleText(rule), path,
+         "not held yet: the path does not exist, and creating it is not refused in this version"});
   }
   for (const auto& program : prepared.not_held) lines.push_back({"exec rule", program, "not held"});
 }
@@ -36,10 +38,12 @@ Result<Preview> Session::DryRun(const policy::SandboxSpec& spec, const LaunchOpt
   Preview preview;
   for (const auto& op : prepared.plan.operations)
     preview.enforcement.push_back({op.why.empty() ? "always" : op.why, op.target, op.mechanism});
-  for (const auto& op : prepared.plan.after_proc) preview.enforcement.push_back({op.why, op.target, op.mechanism});
+  for (const auto& op : prepared.plan.after_proc)
+    preview.enforcement.push_back({op.why, op.target, op.mechanism});
   AddUnheld(prepared, preview.enforcement);
   preview.environment = std::move(prepared.environment);
-  for (const auto& r : prepared.removed) preview.removed_variables.push_back(r.name + ": " + r.reason);
+  for (const auto& r : prepared.removed)
+    preview.removed_variables.push_back(r.name + ": " + r.reason);
   preview.plan_text = prepared.plan.Describe();
   preview.filter_text = jail::Describe(jail::BaselineSpec({}));
   preview.policy = std::move(prepared.policy);

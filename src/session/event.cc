@@ -38,7 +38,8 @@ bool IsUtf8(const std::string& s) {
 }
 
 std::string Base64(const std::string& s) {
-  static const char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  static const char kAlphabet[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   std::string out;
   for (std::size_t i = 0; i < s.size(); i += 3) {
     unsigned v = static_cast<unsigned char>(s[i]) << 16;
@@ -92,7 +93,8 @@ std::string Timestamp(std::chrono::system_clock::time_point time) {
 std::string ToJsonLine(const Event& event) {
   std::string out = "{\"type\":" + Quoted(event.type) + ",\"session\":" + Quoted(event.session);
   if (event.exec) out += ",\"exec\":" + std::to_string(*event.exec);
-  out += ",\"sequence\":" + std::to_string(event.sequence) + ",\"time\":\"" + Timestamp(event.time) + "\"";
+  out += ",\"sequence\":" + std::to_string(event.sequence) + ",\"time\":\"" +
+         Timestamp(event.time) + "\"";
   for (const auto& [key, value] : event.text) {
     if (IsUtf8(value)) {
       out += "," + Quoted(key) + ":" + Quoted(value);
@@ -100,7 +102,8 @@ std::string ToJsonLine(const Event& event) {
       out += "," + Quoted(key + "Base64") + ":\"" + Base64(value) + "\"";
     }
   }
-  for (const auto& [key, value] : event.numbers) out += "," + Quoted(key) + ":" + std::to_string(value);
+  for (const auto& [key, value] : event.numbers)
+    out += "," + Quoted(key) + ":" + std::to_string(value);
   return out + "}";
 }
 

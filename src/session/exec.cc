@@ -22,15 +22,30 @@ std::uint32_t CallerUmask() {
   text[n] = '\0';
   std::string_view view(text, static_cast<std::size_t>(n));
   std::size_t at = view.find("\nUmask:\t");
-  return at == std::string_view::npos ? 022 : static_cast<std::uint32_t>(std::strtoul(text + at + 8, nullptr, 8));
+  return at == std::string_view::npos
+             ? 022
+             : static_cast<std::uint32_t>(std::strtoul(text + at + 8, nullptr, 8));
 }
 
 struct PlacedStdio {
-  std::vector<int> fds;            // to pass, in order of 0, 1, 2
-  std::vector<UniqueFd> closing;   // the command's ends of our pipes
+  std::vector<int> fds;           // to pass, in order of 0, 1, 2
+  std::vector<UniqueFd> closing;  // the command's ends of our pipes
 };
 
-Status PlaceStdio(const ExecRequest& request, jail::ExecPlan& plan, ExecRecord& record, PlacedStdio& placed) {
+// A directory, or a mere place in the tree, belongs to the caller's mounts: from it a command would
+// walk the whole machine.
+Status CheckPassed(int number, int fd) {
+  struct stat st{};
+  int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || ::fstat(fd, &st) != 0) return ErrnoError("descriptor " + std::to_string(number));
+  if (!S_ISDIR(st.st_mode) && (flags & O_PATH) == 0) return Ok();
+  return MakeError(ErrorCode::kInvalid,
+                   "descriptor " + std::to_string(number) + " is " + (S_ISDIR(st.st_mode) ? "a directory" : "no open file"),
+                   "pass a file, a pipe, a socket or a terminal");
+}
+
+Status PlaceStdio(const ExecRequest& request, jail::ExecPlan& plan, ExecRecord& record,
+                  PlacedStdio& placed) {
   const Stdio* all[3] = {&request.input, &request.output, &request.error};
   for (int i = 0; i < 3; ++i) {
     switch (all[i]->kind) {
@@ -40,6 +55,7 @@ Status PlaceStdio(const ExecRequest& request, jail::ExecPlan& plan, ExecRecord& 
         plan.stdio[i] = static_cast<std::uint32_t>(StdioKind::kTerminal);
         break;
       case Stdio::Kind::kInherit:
+        CORDON_CHECK(CheckPassed(i, all[i]->fd));
         plan.stdio[i] = static_cast<std::uint32_t>(StdioKind::kPassed);
         placed.fds.push_back(all[i]->fd);
         break;
@@ -62,12 +78,15 @@ Status PlaceStdio(const ExecRequest& request, jail::ExecPlan& plan, ExecRecord& 
 }  // namespace
 
 Result<ExecId> Session::Impl::StartExec(ExecRequest request) {
-  if (state == State::kSuspended) return MakeError(ErrorCode::kInvalid, "the session is suspended", "resume it first");
+  if (state == State::kSuspended)
+    return MakeError(ErrorCode::kInvalid, "the session is suspended", "resume it first");
   if (state != State::kWarm && state != State::kActive)
     return MakeError(ErrorCode::kInvalid, std::string("no exec in state ") + StateName(state));
-  if (request.argv.empty() || request.argv[0].empty()) return MakeError(ErrorCode::kInvalid, "no command to run");
+  if (request.argv.empty() || request.argv[0].empty())
+    return MakeError(ErrorCode::kInvalid, "no command to run");
   for (const auto& word : request.argv)
-    if (word.find('\0') != std::string::npos) return MakeError(ErrorCode::kInvalid, "a NUL byte in an argument");
+    if (word.find('\0') != std::string::npos)
+      return MakeError(ErrorCode::kInvalid, "a NUL byte in an argument");
 
   ExecRecord record;
   record.id = next_exec;
@@ -82,19 +101,23 @@ Result<ExecId> Session::Impl::StartExec(ExecRequest request) {
   for (auto& [name, value] : request.environment) environment[name] = std::move(value);
   environment["PWD"] = record.workdir;
   for (const auto& [name, value] : environment) plan.environment.push_back(name + "=" + value);
-  plan.search_path = environment.count("PATH") != 0 ? environment["PATH"] : "/usr/local/bin:/usr/bin:/bin";
+  plan.search_path =
+      environment.count("PATH") != 0 ? environment["PATH"] : "/usr/local/bin:/usr/bin:/bin";
   plan.new_terminal = request.new_terminal;
   plan.rows = request.window.rows;
   plan.columns = request.window.columns;
   if (request.terminal_modes)
-    plan.terminal_modes.assign(reinterpret_cast<const char*>(&*request.terminal_modes), sizeof(termios));
+    plan.terminal_modes.assign(reinterpret_cast<const char*>(&*request.terminal_modes),
+                               sizeof(termios));
   plan.umask = CallerUmask();
   plan.limits = prepared.limits;
+  plan.fence = jail::WritablePlaces(prepared.plan);
   plan.filter = prepared.filter;
 
   PlacedStdio placed;
   CORDON_CHECK(PlaceStdio(request, plan, record, placed));
-  CORDON_CHECK(channel.Send(jail::wire::Type::kExec, static_cast<std::uint32_t>(record.id), Encode(plan), placed.fds));
+  CORDON_CHECK(channel.Send(jail::wire::Type::kExec, static_cast<std::uint32_t>(record.id),
+                            Encode(plan), placed.fds));
   placed.closing.clear();
   ExecId exec = next_exec++;
   if (request.timeout) record.deadline = Clock::now() + *request.timeout;

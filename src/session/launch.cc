@@ -37,11 +37,16 @@ std::string LauncherPath(const LaunchOptions& options) {
 Status Session::Impl::SpawnLauncher(const policy::SandboxSpec& spec, UniqueFd theirs) {
   std::string path = LauncherPath(options);
   std::string command = options.label;
-  std::vector<std::string> words = {"cordon-session", id,
-                                    std::to_string(std::chrono::duration_cast<std::chrono::seconds>(
-                                                       std::chrono::system_clock::now().time_since_epoch())
-                                                       .count()),
-                                    std::to_string(::getpid()), "native", spec.guest_workdir.value_or("/"), command};
+  std::vector<std::string> words = {
+      "cordon-session",
+      id,
+      std::to_string(std::chrono::duration_cast<std::chrono::seconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count()),
+      std::to_string(::getpid()),
+      "native",
+      spec.guest_workdir.value_or("/"),
+      command};
   std::vector<char*> argv;
   for (auto& w : words) argv.push_back(w.data());
   argv.push_back(nullptr);
@@ -60,14 +65,21 @@ Status Session::Impl::SpawnLauncher(const policy::SandboxSpec& spec, UniqueFd th
   // dup2 of a descriptor onto itself keeps close-on-exec in some C libraries: move it away first.
   UniqueFd moved(::fcntl(theirs.get(), F_DUPFD_CLOEXEC, jail::wire::kControlFd + 1));
   pid_t pid = -1;
-  int rc = !moved.valid() ? errno : posix_spawn_file_actions_adddup2(&actions, moved.get(), jail::wire::kControlFd);
-  if (rc == 0) rc = ::posix_spawn(&pid, path.c_str(), &actions, &attributes, argv.data(), environment);
+  int rc = !moved.valid()
+               ? errno
+               : posix_spawn_file_actions_adddup2(&actions, moved.get(), jail::wire::kControlFd);
+  if (rc == 0)
+    rc = ::posix_spawn(&pid, path.c_str(), &actions, &attributes, argv.data(), environment);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (rc != 0) {
     Error e = ErrnoError("start the launcher " + path, rc);
-    if (rc == ENOENT) e.remedy = "install Cordon as a whole: cordon-launch belongs in ../libexec/cordon beside the program";
-    if (rc == EAGAIN) e.remedy = "the user's process limit is reached: end some, or raise it (ulimit -u)";
+    if (rc == ENOENT)
+      e.remedy =
+          "install Cordon as a whole: cordon-launch belongs in ../libexec/cordon beside the "
+          "program";
+    if (rc == EAGAIN)
+      e.remedy = "the user's process limit is reached: end some, or raise it (ulimit -u)";
     if (rc == EMFILE || rc == EBADF) e.remedy = "raise the limit of open files (ulimit -n)";
     return e;
   }
@@ -77,7 +89,8 @@ Status Session::Impl::SpawnLauncher(const policy::SandboxSpec& spec, UniqueFd th
 
 Status Session::Impl::OpenChannel(UniqueFd& theirs) {
   int pair[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) return ErrnoError("socketpair");
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    return ErrnoError("socketpair");
   channel = Channel(UniqueFd(pair[0]));
   theirs.reset(pair[1]);
   epoll.reset(::epoll_create1(EPOLL_CLOEXEC));
@@ -98,7 +111,8 @@ Status Session::Impl::StartNative(const policy::SandboxSpec& spec) {
   CORDON_CHECK(SpawnLauncher(spec, std::move(theirs)));
   CORDON_TRY(prepared, Prepare(spec, options));
   // The launcher may have given up by now; its reason is in the socket, so EPIPE is no error here.
-  if (Status sent = channel.Send(jail::wire::Type::kView, 0, Encode(prepared.plan)); !sent.ok() && sent.error().sys_errno != EPIPE)
+  if (Status sent = channel.Send(jail::wire::Type::kView, 0, Encode(prepared.plan));
+      !sent.ok() && sent.error().sys_errno != EPIPE)
     return sent.error();
   return AwaitReady();
 }
@@ -107,9 +121,10 @@ Status Session::Impl::StartBubblewrap(const policy::SandboxSpec& spec) {
   UniqueFd theirs;
   CORDON_CHECK(OpenChannel(theirs));
   CORDON_TRY(prepared, Prepare(spec, options));
-  CORDON_TRY(jail::BwrapPlan bwrap,
-             jail::BwrapArguments(prepared.plan, prepared.identity.inner_uid, prepared.identity.inner_gid));
-  prepared.details.push_back(std::string("launcher: ") + jail::kBwrapPath + " (only it may create user namespaces here)");
+  CORDON_TRY(jail::BwrapPlan bwrap, jail::BwrapArguments(prepared.plan, prepared.identity.inner_uid,
+                                                         prepared.identity.inner_gid));
+  prepared.details.push_back(std::string("launcher: ") + jail::kBwrapPath +
+                             " (only it may create user namespaces here)");
   for (auto& line : bwrap.weaker) prepared.details.push_back("weaker: " + line);
   jail::Boot boot;
   boot.bwrap.push_back(jail::kBwrapPath);
@@ -137,7 +152,8 @@ bool Session::Impl::OnlyBubblewrapMayHelp() const {
   if (options.launcher != LaunchOptions::Launcher::kAuto || !launch_failure) return false;
   using jail::wire::Stage;
   Stage stage = launch_failure->stage;
-  bool early = stage == Stage::kClone || stage == Stage::kIdMap || stage == Stage::kPrivate || stage == Stage::kStore;
+  bool early = stage == Stage::kClone || stage == Stage::kIdMap || stage == Stage::kPrivate ||
+               stage == Stage::kStore;
   bool refused = launch_failure->error == EPERM || launch_failure->error == EACCES;
   return early && refused && ::access(jail::kBwrapPath, X_OK) == 0;
 }
@@ -158,7 +174,8 @@ Status Session::Impl::Start(const policy::SandboxSpec& spec) {
   if (spec.limits.wall_time) session_deadline = Clock::now() + *spec.limits.wall_time;
   ArmTimer();
   SetState(State::kWarm);
-  Emit("ready", std::nullopt, {{"backend", "native"}, {"launcher", bubblewrap ? "bubblewrap" : "cordon-launch"}},
+  Emit("ready", std::nullopt,
+       {{"backend", "native"}, {"launcher", bubblewrap ? "bubblewrap" : "cordon-launch"}},
        {{"monitorPid", monitor}});
   return Ok();
 }
@@ -173,7 +190,8 @@ Status Session::Impl::AwaitReady() {
     CORDON_CHECK(DispatchOnce(left));
     if (launch_failure) return LaunchError(*launch_failure, &prepared.plan);
     if (gone)
-      return MakeError(ErrorCode::kSystem, "the session's launcher ended before the session was ready",
+      return MakeError(ErrorCode::kSystem,
+                       "the session's launcher ended before the session was ready",
                        "run `cordon doctor` for what this host allows");
   }
   return Ok();
@@ -192,7 +210,8 @@ void Session::Impl::ReapMonitor(bool force) {
 
 Session::Impl::~Impl() {
   channel.Close();
-  // Without the channel, init and monitor end by themselves; SIGKILL of the monitor also kills init.
+  // Without the channel, init and monitor end by themselves; SIGKILL of the monitor also kills
+  // init.
   ReapMonitor(false);
 }
 

@@ -39,7 +39,8 @@ std::string IdentityMap(const char* path) {
   std::string out;
   unsigned long inside, outside, count;
   while (in >> inside >> outside >> count)
-    out += std::to_string(inside) + " " + std::to_string(inside) + " " + std::to_string(count) + "\n";
+    out +=
+        std::to_string(inside) + " " + std::to_string(inside) + " " + std::to_string(count) + "\n";
   return out;
 }
 
@@ -50,8 +51,10 @@ std::string DirectoryOf(const std::string& path) {
 
 std::string HomeDirectory(const std::map<std::string, std::string>& environment) {
   auto it = environment.find("HOME");
-  if (it != environment.end() && !it->second.empty() && it->second[0] == '/') return policy::NormalizePath(it->second);
-  if (const passwd* entry = ::getpwuid(::getuid()); entry != nullptr && entry->pw_dir != nullptr && entry->pw_dir[0] == '/')
+  if (it != environment.end() && !it->second.empty() && it->second[0] == '/')
+    return policy::NormalizePath(it->second);
+  if (const passwd* entry = ::getpwuid(::getuid());
+      entry != nullptr && entry->pw_dir != nullptr && entry->pw_dir[0] == '/')
     return policy::NormalizePath(entry->pw_dir);
   return {};
 }
@@ -67,7 +70,9 @@ Result<policy::Context> MakeContext(const SandboxSpec& spec, const LaunchOptions
     return MakeError(ErrorCode::kInvalid, "guestWorkdir \"" + workdir + "\" is not absolute");
   // The kernel takes no longer path, so no command could be started there.
   if (workdir.size() >= PATH_MAX)
-    return MakeError(ErrorCode::kInvalid, "the working directory's path has " + std::to_string(workdir.size()) + " bytes, at most 4095",
+    return MakeError(ErrorCode::kInvalid,
+                     "the working directory's path has " + std::to_string(workdir.size()) +
+                         " bytes, at most 4095",
                      "start in a directory with a shorter path");
   auto resolved = policy::ResolvePath(policy::NormalizePath(workdir), fs);
   if (!resolved.ok()) return Annotate(resolved.error(), "working directory " + workdir);
@@ -77,8 +82,10 @@ Result<policy::Context> MakeContext(const SandboxSpec& spec, const LaunchOptions
   context.workdir_writable = options.workdir_writable;
   char exe[PATH_MAX];
   ssize_t n = ::readlink("/proc/self/exe", exe, sizeof exe - 1);
-  if (n > 0) context.program_dirs.push_back(DirectoryOf(std::string(exe, static_cast<std::size_t>(n))));
-  if (auto launcher = policy::ResolvePath(policy::NormalizePath(LauncherPath(options)), fs); launcher.ok())
+  if (n > 0)
+    context.program_dirs.push_back(DirectoryOf(std::string(exe, static_cast<std::size_t>(n))));
+  if (auto launcher = policy::ResolvePath(policy::NormalizePath(LauncherPath(options)), fs);
+      launcher.ok())
     context.program_dirs.push_back(DirectoryOf(*launcher));
   return context;
 }
@@ -91,14 +98,15 @@ struct ToolCache {
   const char* own;
 };
 constexpr ToolCache kToolCaches[] = {
-    {"npm_config_cache", "/.npm", "/tmp/.npm"},                // EROFS from mkdtemp in _cacache
-    {"CCACHE_DIR", "/.cache/ccache", "/tmp/.ccache"},          // fails the compile
-    {"GOCACHE", "/.cache/go-build", "/tmp/.cache/go-build"},   // "failed to initialize build cache"
+    {"npm_config_cache", "/.npm", "/tmp/.npm"},               // EROFS from mkdtemp in _cacache
+    {"CCACHE_DIR", "/.cache/ccache", "/tmp/.ccache"},         // fails the compile
+    {"GOCACHE", "/.cache/go-build", "/tmp/.cache/go-build"},  // "failed to initialize build cache"
 };
 
 // Cordon's own values, set after cleaning.
 void AddOwnVariables(const SandboxSpec& spec, const Identity& identity, const std::string& home,
-                     const policy::EnvironmentFacts& facts, std::map<std::string, std::string>& environment) {
+                     const policy::EnvironmentFacts& facts,
+                     std::map<std::string, std::string>& environment) {
   environment["TMPDIR"] = "/tmp";
   environment["XDG_RUNTIME_DIR"] = "/run/user/" + std::to_string(identity.inner_uid);
   environment["CORDON_SESSION"] = spec.session_id;
@@ -107,11 +115,13 @@ void AddOwnVariables(const SandboxSpec& spec, const Identity& identity, const st
   // tar as uid 0 restores owners that need not exist inside (12.6).
   if (identity.inner_uid == 0) environment.emplace("TAR_OPTIONS", "--no-same-owner");
   for (const ToolCache& cache : kToolCaches)
-    if (home.empty() || !facts.writable(home + cache.below_home)) environment.emplace(cache.variable, cache.own);
+    if (home.empty() || !facts.writable(home + cache.below_home))
+      environment.emplace(cache.variable, cache.own);
   for (const auto& [name, value] : spec.environment.set) environment[name] = value;
 }
 
-void RestoreVariables(std::initializer_list<const char*> names, const std::map<std::string, std::string>& inherited,
+void RestoreVariables(std::initializer_list<const char*> names,
+                      const std::map<std::string, std::string>& inherited,
                       std::map<std::string, std::string>& environment) {
   for (const char* name : names) {
     environment.erase(name);
@@ -120,11 +130,14 @@ void RestoreVariables(std::initializer_list<const char*> names, const std::map<s
 }
 
 Error NotHeld(const std::string& limit, const std::string& reason, const std::string& remedy) {
-  return MakeError(ErrorCode::kUnsupported, "limits." + limit + " cannot be held on this host: " + reason, remedy);
+  return MakeError(ErrorCode::kUnsupported,
+                   "limits." + limit + " cannot be held on this host: " + reason, remedy);
 }
 
 Status PlanLimits(const policy::Limits& limits, const Identity& identity, Prepared& out) {
-  auto add = [&](unsigned resource, std::uint64_t value) { out.limits.push_back({resource, value, value}); };
+  auto add = [&](unsigned resource, std::uint64_t value) {
+    out.limits.push_back({resource, value, value});
+  };
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   if (limits.open_files) {
@@ -143,21 +156,27 @@ Status PlanLimits(const policy::Limits& limits, const Identity& identity, Prepar
   }
   if (limits.pids) {
     if (identity.outer_uid == 0)
-      return NotHeld("pids", "the process limit (RLIMIT_NPROC) does not bind root, and the cgroup v2 pids controller is not used by this version",
+      return NotHeld("pids",
+                     "the process limit (RLIMIT_NPROC) does not bind root, and the cgroup v2 pids "
+                     "controller is not used by this version",
                      "run Cordon as an ordinary user, or leave --pids out");
     add(RLIMIT_NPROC, *limits.pids);
     out.details.push_back("limits.pids: RLIMIT_NPROC in the session's user namespace");
   }
   constexpr const char* kLeaveOut = "leave it out: this version does not use cgroups";
   if (limits.cpus) return NotHeld("cpus", "it needs the cgroup v2 cpu controller", kLeaveOut);
-  if (limits.disk_written_bytes) return NotHeld("diskWritten", "it needs the cgroup v2 io controller", kLeaveOut);
-  if (limits.idle_time) return NotHeld("idleTime", "idle sessions are ended by a daemon, which this version has not", "leave it out");
+  if (limits.disk_written_bytes)
+    return NotHeld("diskWritten", "it needs the cgroup v2 io controller", kLeaveOut);
+  if (limits.idle_time)
+    return NotHeld("idleTime", "idle sessions are ended by a daemon, which this version has not",
+                   "leave it out");
   return Ok();
 }
 
 std::string FilterBytes() {
   std::vector<sock_filter> program = jail::BaselineFilter({});
-  return std::string(reinterpret_cast<const char*>(program.data()), program.size() * sizeof(sock_filter));
+  return std::string(reinterpret_cast<const char*>(program.data()),
+                     program.size() * sizeof(sock_filter));
 }
 
 }  // namespace
@@ -167,22 +186,28 @@ Identity IdentityFor(const LaunchOptions& options) {
   identity.outer_uid = ::geteuid();
   identity.outer_gid = ::getegid();
   identity.inner_uid = options.uid.value_or(identity.outer_uid);
-  identity.inner_gid = options.uid ? (identity.outer_gid == 0 || *options.uid == 0 ? *options.uid : identity.outer_gid) : identity.outer_gid;
+  identity.inner_gid =
+      options.uid
+          ? (identity.outer_gid == 0 || *options.uid == 0 ? *options.uid : identity.outer_gid)
+          : identity.outer_gid;
   return identity;
 }
 
 jail::Boot BootFor(const Identity& identity, bool keep_base) {
   jail::Boot boot;
   boot.keep_base = keep_base;
-  bool whole = identity.inner_uid == identity.outer_uid && HasCapabilities({CAP_SETUID, CAP_SETGID, CAP_SETFCAP});
+  bool whole = identity.inner_uid == identity.outer_uid &&
+               HasCapabilities({CAP_SETUID, CAP_SETGID, CAP_SETFCAP});
   if (whole) {
     boot.uid_map = IdentityMap("/proc/self/uid_map");
     boot.gid_map = IdentityMap("/proc/self/gid_map");
     boot.deny_setgroups = false;
     return boot;
   }
-  boot.uid_map = std::to_string(identity.inner_uid) + " " + std::to_string(identity.outer_uid) + " 1\n";
-  boot.gid_map = std::to_string(identity.inner_gid) + " " + std::to_string(identity.outer_gid) + " 1\n";
+  boot.uid_map =
+      std::to_string(identity.inner_uid) + " " + std::to_string(identity.outer_uid) + " 1\n";
+  boot.gid_map =
+      std::to_string(identity.inner_gid) + " " + std::to_string(identity.outer_gid) + " 1\n";
   return boot;
 }
 
@@ -201,20 +226,24 @@ Result<Prepared> Prepare(const SandboxSpec& spec, const LaunchOptions& options) 
   input.inner_uid = out.identity.inner_uid;
   if (!out.policy.files_disabled) {
     CORDON_TRY(policy::ExecDenials denials, policy::FindDeniedPrograms(spec.exec, fs));
-    for (auto& d : denials.masked) input.denied_programs.push_back({d.path, d.rule + ": " + d.reason});
-    for (auto& d : denials.not_held) out.not_held.push_back(d.path + " (" + d.rule + "): " + d.reason);
+    for (auto& d : denials.masked)
+      input.denied_programs.push_back({d.path, d.rule + ": " + d.reason});
+    for (auto& d : denials.not_held)
+      out.not_held.push_back(d.path + " (" + d.rule + "): " + d.reason);
   }
   if (out.policy.view == policy::View::kHost) input.host_sockets = HostSockets();
   CORDON_TRY(out.plan, jail::BuildPlan(input, fs));
 
   auto path = inherited.find("PATH");
-  policy::EnvironmentFacts facts = policy::FactsFor(out.policy, fs, path == inherited.end() ? "" : path->second);
+  policy::EnvironmentFacts facts =
+      policy::FactsFor(out.policy, fs, path == inherited.end() ? "" : path->second);
   policy::CleanedEnvironment cleaned = policy::CleanEnvironment(inherited, spec.environment, facts);
   out.environment = std::move(cleaned.variables);
   out.removed = std::move(cleaned.removed);
   AddOwnVariables(spec, out.identity, context.home, facts, out.environment);
   // Without file rules there is no private /tmp either: the caller's choice stands.
-  if (out.policy.files_disabled) RestoreVariables({"TMPDIR", "XDG_RUNTIME_DIR"}, inherited, out.environment);
+  if (out.policy.files_disabled)
+    RestoreVariables({"TMPDIR", "XDG_RUNTIME_DIR"}, inherited, out.environment);
   CORDON_CHECK(PlanLimits(spec.limits, out.identity, out));
   out.filter = FilterBytes();
   return out;

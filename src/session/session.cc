@@ -30,10 +30,17 @@ int ExecResult::ShellStatus() const {
   return exit_code.value_or(125);
 }
 
-void Session::Impl::Emit(const std::string& type, std::optional<ExecId> exec, std::map<std::string, std::string> text,
+void Session::Impl::Emit(const std::string& type, std::optional<ExecId> exec,
+                         std::map<std::string, std::string> text,
                          std::map<std::string, std::int64_t> numbers) {
   if (!options.on_event) return;
-  Event event{type, id, exec, ++sequence, std::chrono::system_clock::now(), std::move(text), std::move(numbers)};
+  Event event{type,
+              id,
+              exec,
+              ++sequence,
+              std::chrono::system_clock::now(),
+              std::move(text),
+              std::move(numbers)};
   options.on_event(event);
 }
 
@@ -58,7 +65,8 @@ Status Session::Impl::Ask(jail::wire::Type type, std::string_view payload) {
 Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Session::~Session() { [[maybe_unused]] Status ignored = Destroy(); }
 
-Result<std::unique_ptr<Session>> Session::Launch(const policy::SandboxSpec& spec, LaunchOptions options) {
+Result<std::unique_ptr<Session>> Session::Launch(const policy::SandboxSpec& spec,
+                                                 LaunchOptions options) {
   auto impl = std::make_unique<Impl>();
   impl->id = spec.session_id;
   impl->options = std::move(options);
@@ -79,7 +87,8 @@ Result<ExecId> Session::Exec(ExecRequest request) { return impl_->StartExec(std:
 
 Status Session::Signal(ExecId id, int signal, Scope scope) {
   auto it = impl_->execs.find(id);
-  if (it == impl_->execs.end()) return MakeError(ErrorCode::kNotFound, "no exec " + std::to_string(id));
+  if (it == impl_->execs.end())
+    return MakeError(ErrorCode::kNotFound, "no exec " + std::to_string(id));
   return impl_->SendSignal(it->second, signal, scope);
 }
 
@@ -111,7 +120,8 @@ std::optional<ExecResult> Session::TakeResult(ExecId id) {
 
 Result<ExecResult> Session::Wait(ExecId id) {
   for (;;) {
-    if (impl_->execs.find(id) == impl_->execs.end()) return MakeError(ErrorCode::kNotFound, "no exec " + std::to_string(id));
+    if (impl_->execs.find(id) == impl_->execs.end())
+      return MakeError(ErrorCode::kNotFound, "no exec " + std::to_string(id));
     if (auto result = TakeResult(id)) return std::move(*result);
     CORDON_CHECK(impl_->DispatchOnce(std::chrono::milliseconds(-1)));
   }
@@ -119,7 +129,8 @@ Result<ExecResult> Session::Wait(ExecId id) {
 
 Status Session::Suspend() {
   if (impl_->state != State::kWarm && impl_->state != State::kActive)
-    return MakeError(ErrorCode::kInvalid, std::string("no suspend in state ") + StateName(impl_->state));
+    return MakeError(ErrorCode::kInvalid,
+                     std::string("no suspend in state ") + StateName(impl_->state));
   CORDON_CHECK(impl_->Ask(jail::wire::Type::kSuspend, {}));
   impl_->SetState(State::kSuspended);
   return Ok();
@@ -127,21 +138,26 @@ Status Session::Suspend() {
 
 Status Session::Resume() {
   if (impl_->state != State::kSuspended)
-    return MakeError(ErrorCode::kInvalid, std::string("no resume in state ") + StateName(impl_->state));
+    return MakeError(ErrorCode::kInvalid,
+                     std::string("no resume in state ") + StateName(impl_->state));
   CORDON_CHECK(impl_->Ask(jail::wire::Type::kResume, {}));
-  bool running = std::any_of(impl_->execs.begin(), impl_->execs.end(), [](const auto& e) { return !e.second.exited; });
+  bool running = std::any_of(impl_->execs.begin(), impl_->execs.end(),
+                             [](const auto& e) { return !e.second.exited; });
   impl_->SetState(running ? State::kActive : State::kWarm);
   return Ok();
 }
 
 Status Session::Update(const policy::SandboxSpec& spec) {
   if (impl_->options.single_policy)
-    return MakeError(ErrorCode::kUnsupported, "the session was launched with a single policy", "launch it without single_policy");
+    return MakeError(ErrorCode::kUnsupported, "the session was launched with a single policy",
+                     "launch it without single_policy");
   if (impl_->state != State::kWarm && impl_->state != State::kActive)
-    return MakeError(ErrorCode::kInvalid, std::string("no update in state ") + StateName(impl_->state));
+    return MakeError(ErrorCode::kInvalid,
+                     std::string("no update in state ") + StateName(impl_->state));
   CORDON_TRY(Prepared next, Prepare(spec, impl_->options));
   CORDON_CHECK(impl_->Ask(jail::wire::Type::kView, Encode(next.plan)));
-  if (impl_->answer_failure) return Annotate(LaunchError(*impl_->answer_failure, &next.plan), "update");
+  if (impl_->answer_failure)
+    return Annotate(LaunchError(*impl_->answer_failure, &next.plan), "update");
   impl_->prepared = std::move(next);
   return Ok();
 }

@@ -75,11 +75,11 @@ struct WindowSize {
 };
 
 struct ExecRequest {
-  std::vector<std::string> argv;     // argv[0] is looked up in PATH when it has no slash
-  std::optional<std::string> cwd;    // default: the spec's guestWorkdir
+  std::vector<std::string> argv;   // argv[0] is looked up in PATH when it has no slash
+  std::optional<std::string> cwd;  // default: the spec's guestWorkdir
   std::map<std::string, std::string> environment;  // set on top of the session's
   Stdio input, output, error;
-  bool new_terminal = false;         // make a pty inside; Session::TerminalFd() is its other end
+  bool new_terminal = false;  // make a pty inside; Session::TerminalFd() is its other end
   WindowSize window;
   std::optional<termios> terminal_modes;  // what the pty starts with; default: the kernel's
   std::optional<std::chrono::milliseconds> timeout;
@@ -92,7 +92,8 @@ struct ExecResult {
   std::optional<int> exit_code;
   std::optional<int> signal;
   bool timed_out = false;
-  std::string killed_reason;  // "time-limit", "manual", "memory", "parent-gone", "" when it ended by itself
+  std::string
+      killed_reason;  // "time-limit", "manual", "memory", "parent-gone", "" when it ended by itself
   // The program could not be started: 127 (not found) or 126 (not executable), with the message.
   std::optional<Error> start_error;
   std::string stdout_data, stderr_data;  // kCapture only
@@ -105,9 +106,10 @@ struct ExecResult {
 
 // How each rule is held, for --dry-run.
 struct EnforcementLine {
-  std::string rule;       // kind, text, source
-  std::string path;       // concrete path, or the glob
-  std::string mechanism;  // "mask", "read-only bind mount", "writable bind mount", "not held yet: ..."
+  std::string rule;  // kind, text, source
+  std::string path;  // concrete path, or the glob
+  std::string
+      mechanism;  // "mask", "read-only bind mount", "writable bind mount", "not held yet: ..."
 };
 
 struct Preview {
@@ -115,15 +117,16 @@ struct Preview {
   std::vector<EnforcementLine> enforcement;
   std::map<std::string, std::string> environment;
   std::vector<std::string> removed_variables;  // "NAME: reason"
-  std::string plan_text;                        // every mount operation, in order
-  std::string filter_text;                      // every filtered system call with its reason
+  std::string plan_text;                       // every mount operation, in order
+  std::string filter_text;                     // every filtered system call with its reason
 };
 
 class Session {
  public:
   // Blocks until the session is warm (a few milliseconds). Errors name the step, the reason and
   // the remedy; nothing is left behind on failure.
-  static Result<std::unique_ptr<Session>> Launch(const policy::SandboxSpec& spec, LaunchOptions options);
+  static Result<std::unique_ptr<Session>> Launch(const policy::SandboxSpec& spec,
+                                                 LaunchOptions options);
   // What Launch would do, without doing it.
   static Result<Preview> DryRun(const policy::SandboxSpec& spec, const LaunchOptions& options);
 

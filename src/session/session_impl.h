@@ -88,7 +88,8 @@ struct Session::Impl {
   Status Watch(int fd, std::uint64_t tag);
 
   void SetState(State next);
-  void Emit(const std::string& type, std::optional<ExecId> exec, std::map<std::string, std::string> text = {},
+  void Emit(const std::string& type, std::optional<ExecId> exec,
+            std::map<std::string, std::string> text = {},
             std::map<std::string, std::int64_t> numbers = {});
   // Sends a request to init and dispatches until it has answered.
   Status Ask(jail::wire::Type type, std::string_view payload);

@@ -1,0 +1,19 @@
+// The write fence: a Landlock domain in which files can be opened for writing below the session's
+// writable places only. It holds what mounts do not: the kernel asks a read-only mount only about
+// files and directories, so a named pipe or a device behind it could be written to; and a
+// descriptor that the caller passed for reading could be opened again for writing through
+// /proc/self/fd, for it belongs to a mount of the caller's.
+#pragma once
+
+#include <cstddef>
+
+namespace cordon::launcher {
+
+// Makes the ruleset; `places` are paths in the view. Of the descriptors 0, 1 and 2 what is open for
+// writing stays so. Returns -1 with errno: ENOSYS or EOPNOTSUPP where the kernel has no Landlock
+// that leaves renames alone (before 5.19).
+int MakeFence(char* const* places, std::size_t count);
+// Puts this process behind it. REQUIRES: no_new_privs. Returns 0, or -1 with errno.
+int EnterFence(int fence);
+
+}  // namespace cordon::launcher
