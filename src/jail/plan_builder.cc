@@ -284,17 +284,13 @@ void Builder::CollectLinks(const Rule& rule) {
 }
 
 State Builder::StateOf(const std::string& path, const Rule*& rule) const {
-  Verdict write = policy_.Decide(policy::Operation::kWrite, path);
-  rule = write.rule;
-  if (write.session_own) return {Access::kOwn, true};
-  if (write.allowed) return {Access::kWritable, Executable(path, write.rule)};
-  Verdict read = policy_.Decide(policy::Operation::kRead, path);
-  if (read.allowed) {
-    // A read-only place inside a tree whose programs may not run keeps that.
-    if (rule == nullptr) rule = read.rule;
-    return {Access::kReadOnly, true};
-  }
-  rule = read.rule;
+  const policy::PathState look = policy_.Look(path);
+  rule = look.write_rule != nullptr ? look.write_rule : look.read_rule;
+  if (look.session_own) return {Access::kOwn, true};
+  if (look.writable) return {Access::kWritable, Executable(path, look.write_rule)};
+  // A read-only place inside a tree whose programs may not run keeps that.
+  if (look.readable) return {Access::kReadOnly, true};
+  rule = look.read_rule;
   return {Access::kHidden, true};
 }
 
@@ -408,8 +404,7 @@ Status Builder::Visit(const std::string& path, const Point& point, std::vector<P
   // A mount at another guestPath does not open its hostPath where that stands.
   const State parent = stack.back().state;
   bool nothing_there = parent.access == Access::kOwn || parent.access == Access::kHidden;
-  if (Verdict read = policy_.Decide(policy::Operation::kRead, path);
-      read.allowed && ShowsElsewhere(read.rule))
+  if (const auto look = policy_.Look(path); look.readable && ShowsElsewhere(look.read_rule))
     state = {nothing_there ? Access::kHidden : Access::kReadOnly, true};
   if (point.system && state.access != Access::kWritable) state = {Access::kReadOnly, true};
   if (state.access == Access::kOwn) return Ok();

@@ -20,8 +20,8 @@ constexpr const char* kKernelTables[] = {
     "/proc/kpagecount", "/proc/kpageflags",   "/proc/kpagecgroup",  "/proc/vmallocinfo",
     "/proc/slabinfo",   "/proc/pagetypeinfo", "/proc/latency_stats"};
 constexpr const char* kSettings[] = {
-    "/proc/sys",  "/proc/sysrq-trigger", "/proc/irq",    "/proc/bus", "/proc/fs",
-    "/proc/acpi", "/proc/scsi",          "/proc/driver", "/proc/mtrr"};
+    "/proc/sys",  "/proc/sysrq-trigger", "/proc/irq",    "/proc/bus",  "/proc/fs",
+    "/proc/acpi", "/proc/scsi",          "/proc/driver", "/proc/mtrr", "/proc/profile"};
 
 bool IsInProc(const std::string& path) {
   return path == "/proc" || path.compare(0, kProc.size(), kProc) == 0;

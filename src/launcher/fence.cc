@@ -17,6 +17,13 @@ constexpr long kAddRule = 445;
 constexpr long kRestrictSelf = 446;
 constexpr unsigned kGetVersion = 1;
 constexpr int kRulePathBeneath = 1;
+// include/uapi/linux/mount.h
+constexpr long kFsOpen = 430;
+constexpr long kFsConfig = 431;
+constexpr long kFsMount = 432;
+constexpr unsigned kFsOpenCloexec = 1;
+constexpr unsigned kFsMountCloexec = 1;
+constexpr unsigned kFsConfigCreate = 6;
 constexpr std::uint64_t kWriteFile = 1ull << 1;
 constexpr std::uint64_t kRefer = 1ull << 13;
 constexpr std::uint64_t kTruncate = 1ull << 14;
@@ -45,6 +52,21 @@ bool AllowPath(int ruleset, const char* path, std::uint64_t access) {
   return ok;
 }
 
+// A POSIX message queue is a file of a file system without a mount point, so it is allowed by the
+// root of that: the one of this IPC namespace. Without the right to mount, queues stay read-only.
+void AllowMessageQueues(int ruleset, std::uint64_t access) {
+  int context = static_cast<int>(::syscall(kFsOpen, "mqueue", kFsOpenCloexec));
+  if (context < 0) return;
+  if (::syscall(kFsConfig, context, kFsConfigCreate, nullptr, nullptr, 0) == 0) {
+    int mount = static_cast<int>(::syscall(kFsMount, context, kFsMountCloexec, 0));
+    if (mount >= 0) {
+      Allow(ruleset, mount, access);
+      ::close(mount);
+    }
+  }
+  ::close(context);
+}
+
 }  // namespace
 
 int MakeFence(char* const* places, std::size_t count) {
@@ -62,6 +84,7 @@ int MakeFence(char* const* places, std::size_t count) {
   if (ruleset < 0) return -1;
   bool ok = AllowPath(ruleset, "/", kRefer);
   for (std::size_t i = 0; i < count && ok; ++i) ok = AllowPath(ruleset, places[i], write | kRefer);
+  AllowMessageQueues(ruleset, write | kRefer);
   for (int fd = 0; fd <= 2; ++fd) {
     int flags = ::fcntl(fd, F_GETFL);
     if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || (flags & O_PATH) != 0) continue;

@@ -248,7 +248,10 @@ void Init::Handle(Message& message) {
 
 void Init::Serve() {
   pollfd fds[2] = {{kControlFd, POLLIN, 0}, {signal_fd_, POLLIN, 0}};
-  if (::poll(fds, 2, -1) < 0) return;
+  if (::poll(fds, 2, -1) < 0) {
+    if (errno == EINTR) return;
+    ::_exit(1);  // an init that cannot hear its host must not go on
+  }
   if (fds[1].revents != 0) Reap();
   if (fds[0].revents == 0) return;
   Message message;

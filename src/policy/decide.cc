@@ -9,6 +9,7 @@ namespace cordon::policy {
 namespace {
 
 constexpr std::size_t kNowhere = std::string_view::npos;
+constexpr const char* kReadOnlyMode = "nothing is writable here in mode ";
 
 bool RefusesWriting(RuleKind kind) {
   return kind == RuleKind::kDenyWrite || kind == RuleKind::kProtected ||
@@ -127,47 +128,64 @@ std::string Because(std::string what, const Rule& rule) {
   return what;
 }
 
+// A verdict before it is put into words: building the reason costs more than the decision.
+struct Judgement {
+  bool allowed = false;
+  const Rule* rule = nullptr;
+  const char* words = "";  // the whole reason, or what stands before the rule
+  bool session_own = false;
+};
+
+Verdict InWords(const Judgement& j, Mode mode) {
+  Verdict v{j.allowed, j.rule, {}, j.session_own};
+  if (j.session_own) {
+    v.reason = "the session has its own " + j.rule->text + ", the host's is not visible";
+  } else if (j.rule != nullptr) {
+    v.reason = Because(j.words, *j.rule);
+  } else {
+    v.reason = j.words;
+    if (j.words == kReadOnlyMode) v.reason += ModeName(mode);
+  }
+  return v;
+}
+
 Verdict Deny(const Rule* rule, std::string reason) {
   return {false, rule, std::move(reason), false};
 }
 
-Verdict PrivateDirectory(const Rule& rule) {
-  Verdict v = Deny(&rule, "the session has its own " + rule.text + ", the host's is not visible");
-  v.session_own = true;
-  return v;
-}
-
-Verdict DecideRead(const EffectivePolicy& policy, const RuleList& rules, std::string_view path) {
+Judgement JudgeRead(const EffectivePolicy& policy, const RuleList& rules, std::string_view path) {
   const ReadAnswer answer = AnswerRead(rules, path);
   switch (answer.voice) {
     case ReadVoice::kDenyDefault:
-    case ReadVoice::kDenyUser: return Deny(answer.rule, Because("hidden by ", *answer.rule));
-    case ReadVoice::kPrivate: return PrivateDirectory(*answer.rule);
+    case ReadVoice::kDenyUser: return {false, answer.rule, "hidden by "};
+    case ReadVoice::kPrivate: return {false, answer.rule, "", true};
     case ReadVoice::kAllowBuiltIn:
-    case ReadVoice::kAllowUser:
-      return {true, answer.rule, Because("visible by ", *answer.rule), false};
+    case ReadVoice::kAllowUser: return {true, answer.rule, "visible by "};
     case ReadVoice::kNone: break;
   }
   if (policy.view == View::kHost)
-    return {true, nullptr, "the whole machine is readable in this view", false};
-  return Deny(nullptr, "not in the view");
+    return {true, nullptr, "the whole machine is readable in this view"};
+  return {false, nullptr, "not in the view"};
+}
+
+// `read` is the judgement of reading the same path.
+Judgement JudgeWrite(const EffectivePolicy& policy, const RuleList& rules, const Judgement& read,
+                     Operation op, std::string_view path) {
+  if (!read.allowed) return read;
+  if (const Rule* rule = RefusingRule(rules, path, op)) return {false, rule, "read-only by "};
+  const WriteAnswer answer = AnswerWrite(rules, path);
+  if (answer.opens != nullptr) return {true, answer.opens, "writable by "};
+  if (answer.read_only != nullptr) return {false, answer.read_only, "read-only by "};
+  return {false, nullptr, policy.mode != Mode::kChat ? kReadOnlyMode : "no rule makes it writable"};
+}
+
+Verdict DecideRead(const EffectivePolicy& policy, std::string_view path) {
+  return InWords(JudgeRead(policy, Candidates(policy, path), path), policy.mode);
 }
 
 Verdict DecideWrite(const EffectivePolicy& policy, Operation op, std::string_view path) {
   const RuleList rules = Candidates(policy, path);
-  if (Verdict read = DecideRead(policy, rules, path); !read.allowed) return read;
-  if (const Rule* rule = RefusingRule(rules, path, op)) {
-    return Deny(rule, Because("read-only by ", *rule));
-  }
-  const WriteAnswer answer = AnswerWrite(rules, path);
-  if (answer.opens != nullptr)
-    return {true, answer.opens, Because("writable by ", *answer.opens), false};
-  if (answer.read_only != nullptr)
-    return Deny(answer.read_only, Because("read-only by ", *answer.read_only));
-  if (policy.mode != Mode::kChat) {
-    return Deny(nullptr, std::string("nothing is writable here in mode ") + ModeName(policy.mode));
-  }
-  return Deny(nullptr, "no rule makes it writable");
+  return InWords(JudgeWrite(policy, rules, JudgeRead(policy, rules, path), op, path), policy.mode);
 }
 
 // What a removal needs beyond the right to write.
@@ -277,12 +295,20 @@ Verdict EffectivePolicy::Decide(Operation op, std::string_view path) const {
   const std::string normal = NormalizePath(path);
   if (files_disabled) return {true, nullptr, "file rules are switched off", false};
   switch (op) {
-    case Operation::kRead: return DecideRead(*this, Candidates(*this, normal), normal);
+    case Operation::kRead: return DecideRead(*this, normal);
     case Operation::kWrite:
     case Operation::kCreate: return DecideWrite(*this, op, normal);
     case Operation::kRemove: return DecideRemove(*this, normal);
   }
   return Deny(nullptr, "unknown operation");
+}
+
+PathState EffectivePolicy::Look(std::string_view path) const {
+  if (files_disabled) return {true, true, false, nullptr, nullptr};
+  const RuleList found = Candidates(*this, path);
+  const Judgement read = JudgeRead(*this, found, path);
+  const Judgement write = JudgeWrite(*this, found, read, Operation::kWrite, path);
+  return {read.allowed, write.allowed, write.session_own, read.rule, write.rule};
 }
 
 }  // namespace cordon::policy

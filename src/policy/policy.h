@@ -106,6 +106,15 @@ struct Verdict {
   bool session_own = false;
 };
 
+// What Decide answers for reading and for writing one path, without the words.
+struct PathState {
+  bool readable = false;
+  bool writable = false;
+  bool session_own = false;  // as in Verdict
+  const Rule* read_rule = nullptr;
+  const Rule* write_rule = nullptr;  // the read rule where that one decides
+};
+
 // What the rules are resolved against.
 struct Context {
   std::string home;     // absolute, may be "" when unknown: ~ rules are then an error
@@ -143,6 +152,9 @@ class EffectivePolicy {
   // `path`: absolute; it is normalised lexically, links in it are NOT resolved (the caller
   // resolves: ResolvePath). Never fails: what cannot be judged is denied.
   Verdict Decide(Operation op, std::string_view path) const;
+  // Both answers at once, for a caller that asks about many paths. REQUIRES: `path` is absolute and
+  // normalised.
+  PathState Look(std::string_view path) const;
 };
 
 // Resolves, expands and orders the rules. Errors: kInvalid (a bad pattern, a relative mount path,
