@@ -11,6 +11,7 @@
 #include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <sys/personality.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -128,6 +129,13 @@ constexpr Call kSocketpair{"socketpair", 53, 199};
 constexpr Call kMknod{"mknod", 133, -1};
 constexpr Call kMknodat{"mknodat", 259, 33};
 constexpr Call kRenameat2{"renameat2", 316, 276};
+constexpr Call kPrlimit64{"prlimit64", 302, 261};
+constexpr Call kSetpriority{"setpriority", 141, 140};
+constexpr Call kIoprioSet{"ioprio_set", 251, 30};
+constexpr Call kScheduling[] = {{"sched_setparam", 142, 118},
+                                {"sched_setscheduler", 144, 119},
+                                {"sched_setaffinity", 203, 122},
+                                {"sched_setattr", 314, 274}};
 
 // Reviewed up to Linux 6.18. The holes are left out: calls are put into them (uprobe in 6.18).
 constexpr CallRange kReviewedX86_64[] = {{0, 336}, {424, 469}};
@@ -267,6 +275,24 @@ void AddSockets(Builder& b, const FilterOptions& options) {
   b.Add(kSocketpair, {}, Refuse(EAFNOSUPPORT), "other families", "only TIPC has such pairs");
 }
 
+// init has the ids of the commands, and these calls ask for nothing more (capabilities, which the
+// kernel compares for some of them, are the same where bubblewrap made the session). An init without
+// descriptors, or one that never gets the processor, holds no time limit and ends no session.
+void AddInit(Builder& b) {
+  const char* why = "init ends the session and holds the time limit";
+  constexpr std::uint64_t kInit = 1;
+  b.Add(kPrlimit64, {Is(0, kInit), HasAny(2, ~0ull)}, Refuse(EPERM), "sets a limit of init", why);
+  for (const Call& call : kScheduling) {
+    b.Add(call, {Is(0, kInit)}, Refuse(EPERM), "names init", why);
+  }
+  const char* all = "init is a process of the same user";
+  b.Add(kSetpriority, {Is(0, PRIO_PROCESS), Is(1, kInit)}, Refuse(EPERM), "names init", why);
+  b.Add(kSetpriority, {Is(0, PRIO_USER)}, Refuse(EPERM), "PRIO_USER", all);
+  // linux/ioprio.h: IOPRIO_WHO_PROCESS is 1, IOPRIO_WHO_USER is 3.
+  b.Add(kIoprioSet, {Is(0, 1), Is(1, kInit)}, Refuse(EPERM), "names init", why);
+  b.Add(kIoprioSet, {Is(0, 3)}, Refuse(EPERM), "IOPRIO_WHO_USER", all);
+}
+
 void AddDevices(Builder& b) {
   struct Form {
     Call call;
@@ -296,6 +322,7 @@ FilterSpec BaselineSpec(const FilterOptions& options) {
   AddTerminal(b);
   AddSockets(b, options);
   AddDevices(b);
+  AddInit(b);
   if (options.refuse_openat2) {
     b.Add(kOpenat2, {}, Refuse(ENOSYS), "", "its flags are behind a pointer; programs use openat");
   }

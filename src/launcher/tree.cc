@@ -11,9 +11,11 @@
 namespace cordon::launcher {
 namespace {
 
+enum class Mark { kUnknown, kPending, kHit, kMiss };
+
 struct Process {
   pid_t pid, parent, session;
-  bool hit;
+  Mark mark;
 };
 
 // pid, ppid and session of /proc/PID/stat; the name in parentheses may hold anything.
@@ -36,7 +38,7 @@ bool ReadStat(int proc, const char* name, Process& out) {
   out.parent = static_cast<pid_t>(::strtol(p, &p, 10));
   ::strtol(p, &p, 10);  // process group
   out.session = static_cast<pid_t>(::strtol(p, &p, 10));
-  out.hit = false;
+  out.mark = Mark::kUnknown;
   return true;
 }
 
@@ -59,17 +61,36 @@ std::size_t List(Process*& list, std::size_t& capacity) {
   return count;
 }
 
+int ByPid(const void* a, const void* b) {
+  pid_t x = static_cast<const Process*>(a)->pid;
+  pid_t y = static_cast<const Process*>(b)->pid;
+  return (x > y) - (x < y);
+}
+
+Process* Find(Process* list, std::size_t count, pid_t pid) {
+  Process key{};
+  key.pid = pid;
+  return static_cast<Process*>(::bsearch(&key, list, count, sizeof key, ByPid));
+}
+
+// Each process is looked at twice at most, however deep and in whatever order of numbers the tree
+// is: a command makes it as it likes, and the time limit waits for this.
 bool MarkDescendants(Process* list, std::size_t count, pid_t root) {
+  ::qsort(list, count, sizeof *list, ByPid);
   bool any = false;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (list[i].hit) continue;
-      bool mine = list[i].pid == root || list[i].session == root;
-      for (std::size_t j = 0; !mine && j < count; ++j)
-        mine = list[j].hit && list[j].pid == list[i].parent;
-      if (mine) list[i].hit = changed = any = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    Process* top = &list[i];
+    while (top != nullptr && top->mark == Mark::kUnknown) {
+      bool own = top->pid == root || top->session == root;
+      top->mark = own ? Mark::kHit : Mark::kPending;
+      if (!own) top = Find(list, count, top->parent);
     }
+    // A ring (numbers that were used again while the list was read) ends at a pending one.
+    Mark answer = top != nullptr && top->mark == Mark::kHit ? Mark::kHit : Mark::kMiss;
+    for (Process* p = &list[i]; p != nullptr && p->mark == Mark::kPending;
+         p = Find(list, count, p->parent))
+      p->mark = answer;
+    any = any || list[i].mark == Mark::kHit;
   }
   return any;
 }
@@ -85,10 +106,14 @@ void SignalTree(pid_t root, int signal) {
   // A bounded number of passes: a fork bomb is ended by destroying the session.
   for (int pass = 0; pass < 8; ++pass) {
     std::size_t count = List(list, capacity);
-    if (!MarkDescendants(list, count, root)) break;
+    if (!MarkDescendants(list, count, root)) {
+      // Without a list (no memory, no descriptor) the root at least must not go on.
+      if (pass == 0) ::kill(root, signal);
+      break;
+    }
     std::size_t hits = 0;
     for (std::size_t i = 0; i < count; ++i) {
-      if (!list[i].hit) continue;
+      if (list[i].mark != Mark::kHit) continue;
       ++hits;
       ::kill(list[i].pid, signal);
     }

@@ -16,6 +16,9 @@ using jail::wire::MessageHeader;
 
 namespace {
 
+// init takes its messages within microseconds; one that is full this long hears nothing any more.
+constexpr int kSendLimitMs = 5000;
+
 Result<UniqueFd> MemoryFile(std::string_view data) {
   UniqueFd fd(::memfd_create("cordon", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd.valid()) return ErrnoError("memfd_create");
@@ -32,6 +35,11 @@ Result<UniqueFd> MemoryFile(std::string_view data) {
 }
 
 }  // namespace
+
+void Channel::Close() {
+  if (fd_.valid()) ::shutdown(fd_.get(), SHUT_RDWR);
+  fd_.reset();
+}
 
 Status Channel::Send(jail::wire::Type type, std::uint32_t exec, std::string_view payload,
                      const std::vector<int>& fds) {
@@ -61,12 +69,14 @@ Status Channel::Send(jail::wire::Type type, std::uint32_t exec, std::string_view
     std::memcpy(CMSG_DATA(c), passed.data(), sizeof(int) * passed.size());
   }
   for (;;) {
-    if (::sendmsg(fd_.get(), &msg, MSG_NOSIGNAL) >= 0) return Ok();
+    if (::sendmsg(fd_.get(), &msg, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return Ok();
     // The other end closed with messages unread; it is reported once, then as EPIPE.
     if (errno == EINTR || errno == ECONNRESET) continue;
     if (errno == EAGAIN) {
       pollfd p{fd_.get(), POLLOUT, 0};
-      ::poll(&p, 1, -1);
+      int ready = ::poll(&p, 1, kSendLimitMs);
+      if (ready == 0)
+        return MakeError(ErrorCode::kTimeout, "the session does not take what it is told");
       continue;
     }
     return ErrnoError("send to the session");

@@ -24,9 +24,11 @@ class Channel {
   explicit Channel(UniqueFd fd) : fd_(std::move(fd)) {}
   int fd() const { return fd_.get(); }
   bool open() const { return fd_.valid(); }
-  void Close() { fd_.reset(); }
+  // For the other end it is over at once, even when a fork of this process still holds a copy.
+  void Close();
 
-  // Blocks only when the socket's buffer is full. Error kNotFound (EPIPE): the other end is gone.
+  // Waits while the socket's buffer is full, some seconds at most (kTimeout). Error kNotFound
+  // (EPIPE): the other end is gone.
   Status Send(jail::wire::Type type, std::uint32_t exec, std::string_view payload,
               const std::vector<int>& fds = {});
 

@@ -173,6 +173,18 @@ Status PlanLimits(const policy::Limits& limits, const Identity& identity, Prepar
   return Ok();
 }
 
+// The write fence is the launcher's (launcher/fence.h); where the kernel cannot hold it, the
+// details say so.
+void SayFence(Prepared& out) {
+  constexpr long kLandlockCreateRuleset = 444;
+  constexpr unsigned kGetVersion = 1;
+  const long version = ::syscall(kLandlockCreateRuleset, nullptr, 0, kGetVersion);
+  if (version >= 2) return;
+  out.details.push_back(
+      "weaker: no write fence, which needs Landlock of Linux 5.19: a file passed as standard input "
+      "can be opened again for writing, named pipes outside the writable directories too");
+}
+
 std::string FilterBytes() {
   std::vector<sock_filter> program = jail::BaselineFilter({});
   return std::string(reinterpret_cast<const char*>(program.data()),
@@ -246,6 +258,7 @@ Result<Prepared> Prepare(const SandboxSpec& spec, const LaunchOptions& options) 
     RestoreVariables({"TMPDIR", "XDG_RUNTIME_DIR"}, inherited, out.environment);
   CORDON_CHECK(PlanLimits(spec.limits, out.identity, out));
   out.filter = FilterBytes();
+  SayFence(out);
   return out;
 }
 
