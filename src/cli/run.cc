@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <utility>
 
@@ -100,6 +102,7 @@ int RunMain(const Arguments& arguments) {
   session::LaunchOptions options;
   options.single_policy = true;
   options.workdir_writable = plan->workdir_writable;
+  options.workdir_exact = plan->workdir_exact;
   options.keep_readable = true;
   options.uid = plan->uid;
   if (!plan->argv.empty()) options.label = plan->argv[0].substr(plan->argv[0].rfind('/') + 1);
@@ -121,7 +124,10 @@ int RunMain(const Arguments& arguments) {
   SayDetails(*plan, options, **session);
   const int code = RunInSession(*plan, **session, **inbox);
   if (const Status gone = (*session)->Destroy(); !gone.ok()) return ReportError(gone.error());
-  return code;
+  events.reset();
+  // Taking thousands of strings apart one by one would be the last thing that the caller waits for.
+  std::fflush(nullptr);
+  std::_Exit(code);
 }
 
 }  // namespace cordon::cli

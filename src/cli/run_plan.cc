@@ -42,12 +42,13 @@ std::string NewSessionId() {
 }
 
 // Absolute, and without links where it exists. It need not exist out here: a mount may make it.
-Result<std::string> ResolveDirectory(const std::string& text, const Caller& caller) {
+Result<std::string> ResolveDirectory(const std::string& text, const Caller& caller, bool& exact) {
   const auto home = caller.environment.find("HOME");
   CORDON_TRY(const std::string path,
              policy::AbsolutePath(text, home == caller.environment.end() ? "" : home->second,
                                   caller.directory));
   const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), &::free);
+  exact = real != nullptr;
   return real ? std::string(real.get()) : path;
 }
 
@@ -197,11 +198,12 @@ Status ChooseWorkdir(const Arguments& arguments, const Caller& caller, RunPlan& 
   SandboxSpec& spec = plan.spec;
   const auto given = arguments.Last(Opt::kWorkdir);
   if (given) {
-    auto directory = ResolveDirectory(*given, caller);
+    auto directory = ResolveDirectory(*given, caller, plan.workdir_exact);
     if (!directory.ok()) return Annotate(std::move(directory).error(), "--workdir");
     spec.guest_workdir = *directory;
   } else if (!spec.guest_workdir) {
     spec.guest_workdir = caller.directory;
+    plan.workdir_exact = true;
   }
   // The other modes are for looking; a description of its own says what is writable.
   plan.workdir_writable = given || !arguments.Has(Opt::kSpec);

@@ -21,7 +21,8 @@ struct Caller {
 
 struct RunPlan {
   policy::SandboxSpec spec;       // guest_workdir is always set
-  bool workdir_writable = false;  // session::LaunchOptions has what it means
+  bool workdir_writable = false;  // session::LaunchOptions has what these two mean
+  bool workdir_exact = false;
   std::vector<std::string> argv;  // may be empty with --dry-run
   std::optional<std::uint32_t> uid;
   TtyChoice tty = TtyChoice::kAuto;

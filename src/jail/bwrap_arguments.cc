@@ -34,6 +34,7 @@ class Translator {
     }
     for (const auto& op : plan_.operations) CORDON_CHECK(Translate(op));
     Add({"--proc", "/proc"});
+    for (const auto& op : plan_.after_proc) AfterProc(op);
     for (const auto& path : remount_) Add({"--remount-ro", path});
     if (plan_.new_root) Add({"--remount-ro", "/"});
     return std::move(out_);
@@ -86,6 +87,19 @@ class Translator {
     }
     Add({"--perms", store == "masks/dir" ? "0000" : "0111", "--tmpfs", op.target});
     remount_.push_back(op.target);
+  }
+
+  // bwrap covers /proc/sys only when the directory itself is writable, which it never is, while the
+  // files in it are root's. The source of a bind is the host's /proc, which says the same below
+  // these names, but has another process 1.
+  void AfterProc(const Operation& op) {
+    if (op.source.rfind(kStorePrefix + "masks/", 0) == 0) {
+      Mask(op);
+    } else if (op.target == "/proc/1") {
+      out_.weaker.push_back(op.target + ": stays writable where root owns it (" + op.why + ")");
+    } else {
+      Add({"--ro-bind-try", op.source, op.target});
+    }
   }
 
   Status Translate(const Operation& op) {

@@ -276,8 +276,9 @@ void AddSockets(Builder& b, const FilterOptions& options) {
 }
 
 // init has the ids of the commands, and these calls ask for nothing more (capabilities, which the
-// kernel compares for some of them, are the same where bubblewrap made the session). An init without
-// descriptors, or one that never gets the processor, holds no time limit and ends no session.
+// kernel compares for some of them, are the same where bubblewrap made the session). An init
+// without descriptors, or one that never gets the processor, holds no time limit and ends no
+// session.
 void AddInit(Builder& b) {
   const char* why = "init ends the session and holds the time limit";
   constexpr std::uint64_t kInit = 1;

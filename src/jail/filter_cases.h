@@ -358,7 +358,12 @@ inline std::vector<RefusedCall> RefusedCalls() {
       {"setpriority init", SYS_setpriority, EPERM, {0, 1, 0}, SYS_setpriority, {99, 1, 0}},
       {"setpriority user", SYS_setpriority, EPERM, {2, 0x7ffffffe, 0}, SYS_setpriority, {99}},
       {"ioprio_set init", SYS_ioprio_set, EPERM, {1, 1, ~0ull}, SYS_ioprio_set, {1, 0, ~0ull}},
-      {"ioprio_set user", SYS_ioprio_set, EPERM, {3, 0x7ffffffe, ~0ull}, SYS_ioprio_set, {2, 0, ~0ull}},
+      {"ioprio_set user",
+       SYS_ioprio_set,
+       EPERM,
+       {3, 0x7ffffffe, ~0ull},
+       SYS_ioprio_set,
+       {2, 0, ~0ull}},
       // Nobody knows these yet.
       {"first unreviewed", 470, ENOSYS, {}, kSysFileSetattr, {~0ull}},
       {"far ahead", 511, ENOSYS, {}, kSysMseal, {1}},

@@ -1,5 +1,7 @@
 #include "jail/plan_builder.h"
 
+#include <numeric>
+
 #include "jail/plan_proc.h"
 #include "jail/plan_walk.h"
 
@@ -232,10 +234,21 @@ Result<Plan> Builder::Build() {
     if (policy::NormalizePath(mount.guest_path) != mount.host_path) CORDON_CHECK(GuestMount(mount));
   ProtectLinks();
   PlanProc(policy_, input_.inner_uid, plan_);
-  std::stable_sort(
-      plan_.operations.begin(), plan_.operations.end(),
-      [](const Operation& a, const Operation& b) { return PathLess()(a.target, b.target); });
+  SortOperations();
   return std::move(plan_);
+}
+
+// Parents before children. Positions are sorted, not the operations: each of those is moved once.
+void Builder::SortOperations() {
+  std::vector<std::uint32_t> order(plan_.operations.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return PathLess()(plan_.operations[a].target, plan_.operations[b].target);
+  });
+  std::vector<Operation> sorted;
+  sorted.reserve(order.size());
+  for (std::uint32_t i : order) sorted.push_back(std::move(plan_.operations[i]));
+  plan_.operations = std::move(sorted);
 }
 
 Result<Plan> BuildPlan(const PlanInput& input, const FileSystem& fs) {

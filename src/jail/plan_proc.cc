@@ -90,15 +90,19 @@ void PlanProc(const policy::EffectivePolicy& policy, std::uint32_t inner_uid, Pl
   }
   for (const char* path : kForAll) Add(plan, Mask(path, false, "keys of the same user"));
   if (inner_uid != 0) return;
-  for (const char* path : kSettings) {
+  const auto add_read_only = [&plan](const char* path, const char* why) {
     Operation op;
     op.source = op.target = path;
     op.attributes = Operation::kReadOnly;
     op.optional = true;
     op.mechanism = "read-only bind mount";
-    op.why = "kernel settings";
+    op.why = why;
     plan.after_proc.push_back(op);
-  }
+  };
+  // init is not dumpable, so that its files are root's; some of them ask for no more than the
+  // owner.
+  add_read_only("/proc/1", "scheduling of init, and with it of the monitor outside");
+  for (const char* path : kSettings) add_read_only(path, "kernel settings");
   for (const char* path : kKernelTables) Add(plan, Mask(path, false, "kernel memory and tables"));
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <set>
 #include <string>
@@ -32,12 +33,16 @@ struct State {
 // Orders paths so that a parent comes directly before its children: '/' sorts below every byte.
 struct PathLess {
   bool operator()(const std::string& a, const std::string& b) const {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
-      auto key = [](char c) {
-        return c == '/' ? 0 : static_cast<int>(static_cast<unsigned char>(c)) + 1;
-      };
-      return key(x) < key(y);
-    });
+    const std::size_t common = std::min(a.size(), b.size());
+    std::size_t i = 0;
+    // Neighbours share most of their path.
+    while (i + 8 <= common && std::memcmp(a.data() + i, b.data() + i, 8) == 0) i += 8;
+    while (i < common && a[i] == b[i]) ++i;
+    if (i == common) return a.size() < b.size();
+    auto key = [](char c) {
+      return c == '/' ? 0 : static_cast<int>(static_cast<unsigned char>(c)) + 1;
+    };
+    return key(a[i]) < key(b[i]);
   }
 };
 
@@ -115,6 +120,7 @@ class Builder {
   Status GuestMount(const policy::BindMount& mount);
   void RulesBelowGuest(const std::string& host, const std::string& guest, State top);
   void ProtectLinks();
+  void SortOperations();
   void ProtectLink(const std::string& link, const Rule& rule);
   const OwnTree* OwnTreeOf(const std::string& path) const;
 

@@ -18,7 +18,7 @@
 namespace cordon::jail::wire {
 
 inline constexpr std::uint32_t kWireVersion = 1;
-inline constexpr std::uint32_t kInlineBytes = 32 * 1024;
+inline constexpr std::uint32_t kInlineBytes = 96 * 1024;
 inline constexpr int kMaxDescriptors = 8;
 inline constexpr int kControlFd = 3;  // the launcher's end of the socket
 

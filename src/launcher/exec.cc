@@ -267,7 +267,7 @@ void ExecAt(const char* path, const Request& q) {
   Stage failed = SetLimits(q);
   // Before the capabilities go, with which every place of the view can be named.
   int fence = -1;
-  if (failed == Stage::kNone && q.fenced) {
+  if (failed == Stage::kNone && q.fenced && NeedsFence()) {
     std::size_t places = 0;
     while (q.fence[places] != nullptr) ++places;
     fence = MakeFence(q.fence, places);

@@ -69,6 +69,17 @@ void AllowMessageQueues(int ruleset, std::uint64_t access) {
 
 }  // namespace
 
+bool NeedsFence() {
+  for (int fd = 0; fd <= 2; ++fd) {
+    struct stat st{};
+    int flags = ::fcntl(fd, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY && ::fstat(fd, &st) == 0 &&
+        S_ISREG(st.st_mode))
+      return true;
+  }
+  return false;
+}
+
 int MakeFence(char* const* places, std::size_t count) {
   long version = ::syscall(kCreateRuleset, nullptr, 0, kGetVersion);
   if (version < 0) return -1;
@@ -77,7 +88,7 @@ int MakeFence(char* const* places, std::size_t count) {
     return -1;
   }
   // A ruleset refuses to rename between directories unless it speaks of that (kRefer) and allows
-  // it.
+  // it. Truncation needs no writable descriptor: truncate(2) takes a name in /proc/self/fd.
   const std::uint64_t write = kWriteFile | (version >= 3 ? kTruncate : 0);
   RulesetAttr attr{write | kRefer};
   int ruleset = static_cast<int>(::syscall(kCreateRuleset, &attr, sizeof attr, 0));

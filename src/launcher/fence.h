@@ -1,14 +1,18 @@
 // The write fence: a Landlock domain in which files can be opened for writing below the session's
-// writable places only. It holds what mounts do not: the kernel asks a read-only mount only about
-// files and directories, so a named pipe or a device behind it could be written to; and a
-// descriptor that the caller passed for reading could be opened again for writing through
-// /proc/self/fd, for it belongs to a mount of the caller's.
+// writable places only. It holds what mounts do not: a descriptor that the caller passed for
+// reading could be opened again for writing through /proc/self/fd, for it belongs to a mount of the
+// caller's.
+//
+// Only a command that was passed such a file gets it: a domain makes the kernel look at every open,
+// for reading too, and a plain read is to cost nothing.
 #pragma once
 
 #include <cstddef>
 
 namespace cordon::launcher {
 
+// Whether one of the descriptors 0, 1 and 2 is a regular file that is open for reading only.
+bool NeedsFence();
 // Makes the ruleset; `places` are paths in the view. Of the descriptors 0, 1 and 2 what is open for
 // writing stays so. Returns -1 with errno: ENOSYS or EOPNOTSUPP where the kernel has no Landlock
 // that leaves renames alone (before 5.19).

@@ -110,7 +110,7 @@ int TakeSignals() {
   return ::signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-pid_t StartInit(const BootRequest& boot, int go[2]) {
+pid_t StartInit(const BootRequest& boot, int go[2], int host) {
   constexpr unsigned long kFlags = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC |
                                    CLONE_NEWUTS | CLONE_NEWNET | CLONE_NEWCGROUP | SIGCHLD;
   auto pid = static_cast<pid_t>(::syscall(SYS_clone, kFlags, nullptr, nullptr, nullptr, nullptr));
@@ -120,6 +120,7 @@ pid_t StartInit(const BootRequest& boot, int go[2]) {
     // the hang-up of the go pipe, whose other end only the monitor holds, for as long as it lives.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     ::close(go[1]);
+    if (host >= 0) ::close(host);
     InitOptions options;
     options.go_fd = go[0];
     options.keep_base = boot.keep_base;
@@ -164,14 +165,15 @@ char** BwrapArgv(jail::wire::Reader& r) {
   return argv;
 }
 
-// Waits until init has ended; returns why.
-Ended Watch(pid_t init, int signals) {
+// Waits until init has ended; returns why. `host` is a pidfd, or -1.
+Ended Watch(pid_t init, int signals, int host) {
   Ended ended{};
   bool killed = false;
   for (;;) {
-    pollfd fds[2] = {{signals, POLLIN, 0}, {killed ? -1 : kControlFd, 0, 0}};
-    if (::poll(fds, 2, -1) < 0 && errno != EINTR) ::_exit(1);
-    if (!killed && (fds[1].revents & (POLLHUP | POLLERR)) != 0) {
+    pollfd fds[3] = {
+        {signals, POLLIN, 0}, {killed ? -1 : kControlFd, 0, 0}, {killed ? -1 : host, POLLIN, 0}};
+    if (::poll(fds, 3, -1) < 0 && errno != EINTR) ::_exit(1);
+    if (!killed && ((fds[1].revents & (POLLHUP | POLLERR)) != 0 || fds[2].revents != 0)) {
       ended.reason = EndReason::kHostGone;
       killed = ::kill(init, SIGKILL) == 0;
     }
@@ -191,8 +193,19 @@ Ended Watch(pid_t init, int signals) {
   }
 }
 
-int Main() {
+// The process that started this one. The end of file on the socket alone would not do: a fork of
+// the host that never calls execve(2) keeps its copy. Before Linux 5.3 there is no such descriptor.
+int OpenHost(const char* expected) {
+  pid_t parent = ::getppid();
+  int fd = PidfdOpen(parent);
+  // A host that died before this line has left its child to another process.
+  if (parent != ::atoi(expected) || ::getppid() != parent) ::_exit(1);
+  return fd;
+}
+
+int Main(const char* host_pid) {
   CloseInherited();
+  int host = OpenHost(host_pid);
   ::setsid();
   ::umask(0);
   if (::chdir("/") != 0) Die(Stage::kWorkdir, errno);
@@ -213,18 +226,18 @@ int Main() {
 
   int signals = TakeSignals();
   if (boot.bwrap != nullptr && signals >= 0) {
-    Ended over = Watch(StartBubblewrap(boot), signals);
+    Ended over = Watch(StartBubblewrap(boot), signals, host);
     Send(Type::kEnded, 0, &over, sizeof over);
     return 0;
   }
   int go[2];
   if (signals < 0 || ::pipe2(go, O_CLOEXEC) != 0) Die(Stage::kDescriptors, errno);
-  pid_t init = StartInit(boot, go);
+  pid_t init = StartInit(boot, go, host);
   WriteMaps(init, boot);
   // Only now: the files in /proc/PID of a process that is not dumpable belong to root.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (::write(go[1], "g", 1) != 1) Die(Stage::kIdMap, errno);
-  Ended ended = Watch(init, signals);
+  Ended ended = Watch(init, signals, host);
   Send(Type::kEnded, 0, &ended, sizeof ended);
   return 0;
 }
@@ -241,5 +254,6 @@ int main(int argc, char** argv) {
     options.by_bubblewrap = true;
     cordon::launcher::RunInit(options);
   }
-  return cordon::launcher::Main();
+  // Nobody types this: without the words of the host library there is nothing to do.
+  return argc > 3 ? cordon::launcher::Main(argv[3]) : 1;
 }

@@ -46,6 +46,14 @@ inline int OpenCanonical(const char* path, int extra_flags = 0) {
   how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   return static_cast<int>(::syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
 }
+// O_PATH descriptor of a directory below `directory`; no component may be a link or lead out.
+inline int OpenBeneath(int directory, const char* path) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(O_PATH | O_DIRECTORY | O_CLOEXEC);
+  how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_BENEATH;
+  return static_cast<int>(::syscall(SYS_openat2, directory, path, &how, sizeof how));
+}
+inline int PidfdOpen(pid_t pid) { return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)); }
 inline int CloseRange(unsigned first, unsigned last, unsigned flags) {
   return static_cast<int>(::syscall(SYS_close_range, first, last, flags));
 }

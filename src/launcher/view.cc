@@ -19,7 +19,6 @@ using jail::wire::Failure;
 using jail::wire::Reader;
 using jail::wire::Stage;
 
-constexpr const char* kStorePath = "/proc";  // jail::kStore
 constexpr const char* kRootPath = "/proc/root";
 
 Failure Fail(Stage stage, std::uint32_t operation = 0) { return Failure{stage, errno, operation}; }
@@ -321,82 +320,11 @@ Failure Build(ParsedPlan& p, int mountinfo_fd) {
   return p.new_root ? Pivot(mountinfo_fd) : Failure{};
 }
 
-Failure MakeNode(int store, std::uint32_t kind, std::uint32_t mode, const char* path,
-                 const char* target, std::uint32_t index) {
-  int rc;
-  if (kind == 0) {
-    rc = ::mkdirat(store, path, mode);
-  } else if (kind == 1) {
-    rc = ::mknodat(store, path, S_IFREG | mode, 0);
-  } else {
-    rc = ::symlinkat(target, store, path);
-  }
-  return rc == 0 || errno == EEXIST ? Failure{} : Fail(Stage::kStoreNode, index);
-}
-
-Failure BindDevice(std::string_view device, std::uint32_t index) {
-  char target[256];
-  std::size_t slash = device.rfind('/');
-  std::string_view name = device.substr(slash + 1);
-  if (name.size() + 16 > sizeof target) return {};
-  std::memcpy(target, "/proc/dev/", 10);
-  std::memcpy(target + 10, name.data(), name.size());
-  target[10 + name.size()] = '\0';
-  int source = OpenCanonical(device.data());
-  if (source < 0) return errno == ENOENT ? Failure{} : Fail(Stage::kDevice, index);
-  int clone = OpenTree(source, "", AT_EMPTY_PATH | kOpenTreeClone | O_CLOEXEC);
-  ::close(source);
-  int at = OpenCanonical(target);
-  bool ok = clone >= 0 && at >= 0 && MoveMount(clone, at, "") == 0;
-  Failure f = ok ? Failure{} : Fail(Stage::kDevice, index);
-  if (clone >= 0) ::close(clone);
-  if (at >= 0) ::close(at);
-  return f;
-}
-
-Failure MakeNodes(Reader& r) {
-  int store = ::open(kStorePath, O_PATH | O_DIRECTORY | O_CLOEXEC);
-  if (store < 0) return Fail(Stage::kStore);
-  Failure f{};
-  std::uint32_t nodes = r.U32();
-  for (std::uint32_t i = 0; i < nodes && r.ok() && f.stage == Stage::kNone; ++i) {
-    std::uint32_t kind = r.U32();
-    std::uint32_t mode = r.U32();
-    std::string_view path = r.String();
-    std::string_view target = r.String();
-    f = MakeNode(store, kind, mode, path.data(), target.data(), i);
-  }
-  ::close(store);
-  if (f.stage == Stage::kNone && !r.ok()) f = Failure{Stage::kProtocol, EBADMSG, 0};
-  return f;
-}
-
 }  // namespace
 
 Failure MakePrivate() {
   return ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 ? Failure{}
                                                                            : Fail(Stage::kPrivate);
-}
-
-Failure MountStore(Reader& base) {
-  if (::mount("tmpfs", kStorePath, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") != 0)
-    return Fail(Stage::kStore);
-  if (Failure f = MakeNodes(base); f.stage != Stage::kNone) return f;
-  std::uint32_t devices = base.U32();
-  for (std::uint32_t i = 0; i < devices && base.ok(); ++i) {
-    Failure f = BindDevice(base.String(), i);
-    if (f.stage != Stage::kNone) return f;
-  }
-  if (!base.ok()) return Failure{Stage::kProtocol, EBADMSG, 0};
-  if (::mount("devpts", "/proc/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC,
-              "newinstance,ptmxmode=0666,mode=0620") != 0)
-    return Fail(Stage::kDevice, devices);
-  return {};
-}
-
-Failure AddToStore(std::string_view plan) {
-  Reader r(plan);
-  return MakeNodes(r);
 }
 
 Failure BuildView(std::string_view plan) {

@@ -102,6 +102,10 @@ Status Compiler::AddWorkdir() {
   CORDON_TRY(ResolvedPath resolved, ResolveLinks(host, fs_));
   policy_.workdir = resolved.path;
   const std::string shown = "working directory " + given;
+  if (context_.workdir_exact && host == given && resolved.path != guest) {
+    return MakeError(ErrorCode::kInvalid, shown + " was replaced by a link to " + resolved.path,
+                     "end what changes the directories above it, and start again");
+  }
   if (resolved.kind == FileKind::kMissing) {
     return MakeError(ErrorCode::kInvalid, shown + " does not exist",
                      "create it, or name another with --workdir");

@@ -390,5 +390,17 @@ TEST(CompileTest, LongPathsAndStrangeNamesWork) {
   EXPECT_FALSE(Reads(policy, "/home/u/w/new\nline"));
 }
 
+// Another session may write above it, and swaps it for a link between getcwd and this look.
+TEST(CompileTest, AWorkingDirectoryThatBecameALinkOpensNothing) {
+  PolicyWorld world;
+  world.fs.AddLink("/home/u/w/sub", "/home/u");
+  world.spec.guest_workdir = "/home/u/w/sub";
+  EXPECT_EQ(world.Compile().workdir, "/home/u");
+  world.context.workdir_exact = true;
+  EXPECT_NE(world.CompileError().message.find("replaced by a link to /home/u"), std::string::npos);
+  world.spec.guest_workdir = "/home/u/w/src";
+  EXPECT_EQ(world.Compile().workdir, "/home/u/w/src");
+}
+
 }  // namespace
 }  // namespace cordon::policy

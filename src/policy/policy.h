@@ -127,6 +127,9 @@ struct Context {
   // `cordon run` and runs under settings: the working directory is writable, unless it is one of
   // the system's or the mode forbids it. Elsewhere a rule or a mount has to say so.
   bool workdir_writable = false;
+  // The working directory was named without links a moment ago (getcwd, realpath). One that is on
+  // its way now was put there since, perhaps by another session that may write above it.
+  bool workdir_exact = false;
   // `cordon run`: ~/.ssh/known_hosts and the like stay readable (12.25,
   // DenyReadEntry::keep_readable).
   bool keep_readable = false;

@@ -72,6 +72,20 @@ TEST_F(BubblewrapTest, HoldsTheSameRules) {
   EXPECT_EQ(text, "new");
 }
 
+// What bwrap itself covers of /proc is not enough: as root, core_pattern starts programs outside.
+TEST_F(BubblewrapTest, HoldsTheRulesForProc) {
+  spec_.filesystem.deny_read.push_back({"/proc/cpuinfo", false, {"test", 0, 0}});
+  auto session = Session::Launch(spec_, options_);
+  ASSERT_TRUE(session.ok()) << session.error().ToString();
+  EXPECT_NE(Shell(**session, "cat /proc/cpuinfo").exit_code, 0);
+  EXPECT_NE(Shell(**session, "cat /proc/keys").exit_code, 0);
+  // The same value again: where it could be written, nothing changes.
+  EXPECT_NE(Shell(**session, "f=/proc/sys/kernel/core_pattern; v=$(cat $f) && echo \"$v\" > $f")
+                .exit_code,
+            0);
+  EXPECT_EQ(Shell(**session, "cat /proc/self/comm").stdout_data, "cat\n");
+}
+
 TEST_F(BubblewrapTest, SaysWhatIsWeaker) {
   auto session = Session::Launch(spec_, options_);
   ASSERT_TRUE(session.ok()) << session.error().ToString();

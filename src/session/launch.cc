@@ -20,6 +20,7 @@ namespace {
 
 // A launch that takes longer hangs in a file system: say so instead of waiting for ever.
 constexpr std::chrono::seconds kLaunchLimit{30};
+constexpr std::size_t kLabelLimit = 255;
 
 }  // namespace
 
@@ -36,7 +37,8 @@ std::string LauncherPath(const LaunchOptions& options) {
 
 Status Session::Impl::SpawnLauncher(const policy::SandboxSpec& spec, UniqueFd theirs) {
   std::string path = LauncherPath(options);
-  std::string command = options.label;
+  // For people. `cordon kill` reads the list in one go, and must find its end.
+  std::string command = options.label.substr(0, kLabelLimit);
   std::vector<std::string> words = {
       "cordon-session",
       id,
@@ -121,6 +123,10 @@ Status Session::Impl::StartBubblewrap(const policy::SandboxSpec& spec) {
   UniqueFd theirs;
   CORDON_CHECK(OpenChannel(theirs));
   CORDON_TRY(prepared, Prepare(spec, options));
+  // bwrap would try to make what is not there.
+  std::erase_if(prepared.plan.after_proc, [](const jail::Operation& op) {
+    return op.optional && ::access(op.target.c_str(), F_OK) != 0;
+  });
   CORDON_TRY(jail::BwrapPlan bwrap, jail::BwrapArguments(prepared.plan, prepared.identity.inner_uid,
                                                          prepared.identity.inner_gid));
   prepared.details.push_back(std::string("launcher: ") + jail::kBwrapPath +

@@ -80,6 +80,12 @@ Result<policy::Context> MakeContext(const SandboxSpec& spec, const LaunchOptions
   context.root = ::geteuid() == 0;
   context.keep_readable = options.keep_readable;
   context.workdir_writable = options.workdir_writable;
+  context.workdir_exact = options.workdir_exact;
+  if (context.workdir_exact && context.workdir != policy::NormalizePath(workdir))
+    return MakeError(
+        ErrorCode::kInvalid,
+        "working directory " + workdir + " was replaced by a link to " + context.workdir,
+        "end what changes the directories above it, and start again");
   char exe[PATH_MAX];
   ssize_t n = ::readlink("/proc/self/exe", exe, sizeof exe - 1);
   if (n > 0)
@@ -151,6 +157,12 @@ Status PlanLimits(const policy::Limits& limits, const Identity& identity, Prepar
     out.details.push_back("limits.fileSize: RLIMIT_FSIZE, per file");
   }
   if (limits.memory_bytes) {
+    constexpr std::uint64_t kLeast = 1 << 20;  // with less no program gets as far as main()
+    if (*limits.memory_bytes < kLeast)
+      return MakeError(
+          ErrorCode::kInvalid,
+          "limits.memory is " + std::to_string(*limits.memory_bytes) + " bytes, at least 1M",
+          "give a unit: --memory 512M");
     add(RLIMIT_DATA, *limits.memory_bytes);
     out.details.push_back("limits.memory: RLIMIT_DATA, private memory of each process");
   }
@@ -182,7 +194,7 @@ void SayFence(Prepared& out) {
   if (version >= 2) return;
   out.details.push_back(
       "weaker: no write fence, which needs Landlock of Linux 5.19: a file passed as standard input "
-      "can be opened again for writing, named pipes outside the writable directories too");
+      "can be opened again for writing");
 }
 
 std::string FilterBytes() {
@@ -243,7 +255,7 @@ Result<Prepared> Prepare(const SandboxSpec& spec, const LaunchOptions& options) 
     for (auto& d : denials.not_held)
       out.not_held.push_back(d.path + " (" + d.rule + "): " + d.reason);
   }
-  if (out.policy.view == policy::View::kHost) input.host_sockets = HostSockets();
+  input.host_sockets = HostSockets();
   CORDON_TRY(out.plan, jail::BuildPlan(input, fs));
 
   auto path = inherited.find("PATH");

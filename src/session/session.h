@@ -47,6 +47,8 @@ struct LaunchOptions {
   bool single_policy = false;
   // The working directory is writable although no rule says so, unless it is a system directory.
   bool workdir_writable = false;
+  // The spec's guestWorkdir has no link on its way: one that is found there is refused.
+  bool workdir_exact = false;
   // Names such as ~/.ssh/known_hosts stay readable below a denied default (12.25), as `cordon run`
   // has it; dispatch of agents hides them too.
   bool keep_readable = false;

@@ -76,25 +76,32 @@ def landlock_version():
 
 
 class SpecialFiles(canary.CanaryTest):
-    """The kernel asks a read-only mount only about files and folders; the rest is Landlock's part."""
+    """Named pipes: the kernel asks a read-only mount only about files and folders."""
 
     def setUp(self):
         super().setUp()
-        if landlock_version() < 2:
-            self.skipTest("this kernel has no Landlock of version 2 or later")
         self.pipe = self.at("pipe")
         os.mkfifo(self.pipe)
         os.chmod(self.pipe, 0o666)
         self.reader = os.open(self.pipe, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, self.reader)
 
-    def test_named_pipe_outside_the_writable_area(self):
+    def test_known_limitation_named_pipe_outside_the_writable_area(self):
+        # Holding it takes a Landlock domain, which every open for reading would pay for.
+        self.run_cordon("sh", "-c", f"echo inside > {self.pipe}")
+        self.assertEqual(os.read(self.reader, 99), b"inside\n")
+
+    def test_named_pipe_behind_the_fence(self):
+        if landlock_version() < 2:
+            self.skipTest("this kernel has no Landlock of version 2 or later")
         self.outside("sh", "-c", f"echo outside > {self.pipe}")
         self.assertEqual(os.read(self.reader, 99), b"outside\n")
         os.symlink(self.pipe, self.path("link"))
+        self.make("input")
         line = f"for p in {self.pipe} link ../pipe /proc/self/root{self.pipe}; do echo inside > $p; echo inside >> $p; echo x 1<> $p; done"
         for options in ((), ("--mode", "plan"), ("--write", self.home), ("--mount", self.home + ":/tmp/x")):
-            done = self.run_cordon("sh", "-c", line, options=options)
+            with open(self.at("input"), "rb") as file:
+                done = self.run_cordon("sh", "-c", line, stdin=file, options=options)
             self.assertEqual(done.stderr.count("Permission denied"), 12, done.stderr)
             self.assertEqual(os.read(self.reader, 99), b"")
 
