@@ -71,8 +71,11 @@ Status Compiler::AddMounts() {
       return MakeError(ErrorCode::kInvalid, shown + ": there is no " + mount.host_path,
                        "create it, or take the mount out");
     }
+    const bool in_place = NormalizePath(mount.guest_path) == NormalizePath(mount.host_path);
     mount.host_path = rule.existing.front().path;
-    mount.guest_path = NormalizePath(mount.guest_path);
+    // A link that is mounted where it stands leads to the mount by itself, where it can be seen.
+    const bool seen = spec_.view == View::kHost || IsAtOrBelow(mount.guest_path, context_.workdir);
+    mount.guest_path = in_place && seen ? mount.host_path : NormalizePath(mount.guest_path);
     mount.read_only = rule.read_only;
     policy_.mounts.push_back(std::move(mount));
     policy_.rules.push_back(std::move(rule));
@@ -235,6 +238,38 @@ Status Compiler::AddExecGrants() {
   return Ok();
 }
 
+// A session could have planted a link in a place that it may write, for the next start to follow:
+// what opens more than that place is refused unless it is named by its own path.
+Status Compiler::CheckOpeningLinks() {
+  for (const Rule& rule : policy_.rules) {
+    const bool opens = OpensWriting(rule) && rule.kind != RuleKind::kWorkdir;
+    if (!opens && rule.kind != RuleKind::kAllowRead) continue;
+    if (rule.built_in_default || rule.paths.size() < 2) continue;
+    const std::string& written = rule.paths.front();
+    const std::string& real = rule.paths.back();
+    const auto others = [&](auto matches) {
+      return std::any_of(policy_.rules.begin(), policy_.rules.end(),
+                         [&](const Rule& r) { return &r != &rule && matches(r); });
+    };
+    const bool plantable = others(
+        [&](const Rule& r) { return OpensWriting(r) && RuleMatch(r, ParentPath(written)) != 0; });
+    if (!plantable) continue;
+    const bool harmless =
+        opens ? others([&](const Rule& r) { return OpensWriting(r) && RuleMatch(r, real) != 0; })
+              : !others([&](const Rule& r) {
+                  return r.kind == RuleKind::kDenyRead && RuleMatch(r, real) != 0;
+                });
+    if (harmless) continue;
+    return MakeError(ErrorCode::kInvalid,
+                     DescribeRule(rule) + ": " + written +
+                         " is reached through a link in a writable directory, which a session may "
+                         "have made; it leads to " +
+                         real,
+                     "name that place itself, or remove the link");
+  }
+  return Ok();
+}
+
 Status Compiler::CheckWorkdir() {
   const Verdict read = policy_.Decide(Operation::kRead, policy_.workdir);
   if (read.session_own) {
@@ -343,6 +378,7 @@ Result<EffectivePolicy> Compiler::Run() {
   }
   CORDON_CHECK(AddUserEntries());
   CORDON_CHECK(AddDefaultDenies());
+  CORDON_CHECK(CheckOpeningLinks());
   CORDON_CHECK(AddTemporary());
   CORDON_CHECK(AddSystemDirectories());
   CORDON_CHECK(AddProgramDirectories());

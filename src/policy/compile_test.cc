@@ -390,6 +390,34 @@ TEST(CompileTest, LongPathsAndStrangeNamesWork) {
   EXPECT_FALSE(Reads(policy, "/home/u/w/new\nline"));
 }
 
+// An earlier session planted the link; what the person opens is not what it leads to.
+TEST(CompileTest, AnOpeningThatLeadsOutThroughAPlantedLinkIsRefused) {
+  PolicyWorld world;
+  world.fs.AddFile("/home/u/.aws/key").AddDirectory("/home/u/other").AddDirectory("/home/u/w/in");
+  world.fs.AddLink("/home/u/w/data", "/home/u/.aws").AddLink("/home/u/w/out", "/home/u/other");
+  world.fs.AddLink("/home/u/w/inner", "in");
+  world.DenyRead({"~/.aws"}).AllowRead({"data"});
+  EXPECT_NE(world.CompileError().message.find("it leads to /home/u/.aws"), std::string::npos);
+  world.spec.filesystem.allow_read.clear();
+  world.AllowWrite({"out"});
+  EXPECT_NE(world.CompileError().message.find("it leads to /home/u/other"), std::string::npos);
+  world.spec.filesystem.allow_write.clear();
+  // Named by its own path, within the writable place, or where nothing is denied: as before.
+  world.AllowWrite({"/home/u/other", "inner"});
+  world.AllowRead({"/home/u/.aws", "out"});
+  EXPECT_EQ(world.Compile().workdir, "/home/u/w");
+}
+
+TEST(CompileTest, ALinkMountedWhereItStandsMountsItsTarget) {
+  PolicyWorld world;
+  world.fs.AddDirectory("/srv/real").AddLink("/srv/link", "real");
+  world.spec.bind_mounts.push_back({"/srv/link", "/srv/link", false, {}});
+  world.spec.view = View::kHost;
+  EXPECT_EQ(world.Compile().mounts.at(0).guest_path, "/srv/real");
+  world.spec.view = View::kBound;
+  EXPECT_EQ(world.Compile().mounts.at(0).guest_path, "/srv/link");
+}
+
 // Another session may write above it, and swaps it for a link between getcwd and this look.
 TEST(CompileTest, AWorkingDirectoryThatBecameALinkOpensNothing) {
   PolicyWorld world;

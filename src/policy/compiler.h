@@ -65,6 +65,7 @@ class Compiler {
   Status AddProgramDirectories();
   Status AddDefaultDenies();
   Status AddExecGrants();
+  Status CheckOpeningLinks();
   Status CheckWorkdir();
   void SettlePrivateDirectories();
   void ReportUnheld();
