@@ -51,10 +51,8 @@ int Bwrap(std::span<const std::string> words) {
   LaunchOptions options = RunOptions();
   options.workdir_writable = plan.workdir_writable;
   options.uid = plan.uid;
-  const auto prepared = ValueOrDie(session::Prepare(plan.spec, options), "prepare");
-  const auto bwrap = ValueOrDie(
-      jail::BwrapArguments(prepared.plan, prepared.identity.inner_uid, prepared.identity.inner_gid),
-      "bwrap");
+  auto prepared = ValueOrDie(session::Prepare(plan.spec, options), "prepare");
+  const auto bwrap = ValueOrDie(session::PlanForBubblewrap(prepared), "bwrap");
   for (const std::string& word : bwrap.arguments) std::printf("%s%c", word.c_str(), '\0');
   return 0;
 }

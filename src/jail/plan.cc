@@ -163,6 +163,7 @@ std::string Encode(const ExecPlan& plan) {
   }
   w.U32(plan.fence ? 1 : 0);
   w.Strings(plan.fence.value_or(std::vector<std::string>{}));
+  w.U32(plan.isolated ? 1 : 0);
   w.String(plan.filter);
   return w.Take();
 }

@@ -95,6 +95,9 @@ struct ExecPlan {
   // Where files may be opened for writing, beside what the mounts say (launcher/fence.h); absent
   // where the whole tree is writable.
   std::optional<std::vector<std::string>> fence;
+  // Commands of one session may stand under different policies (Session::Update): none may look
+  // into another through /proc/PID/root or ptrace(2) (launcher/fence.h).
+  bool isolated = false;
   std::string filter;  // sock_filter[] as bytes
 };
 

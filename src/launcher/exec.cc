@@ -46,6 +46,7 @@ struct Request {
     rlimit value;
   } limits[16] = {};
   bool fenced = false;
+  bool isolated = false;
   char** fence = nullptr;  // places, NULL at the end
   std::string_view filter;
   bool ok = false;
@@ -82,6 +83,7 @@ Request Parse(std::string_view payload) {
   }
   q.fenced = r.U32() != 0;
   q.fence = ReadStrings(r);
+  q.isolated = r.U32() != 0;
   q.filter = r.String();
   q.ok = r.ok() && q.argv != nullptr && q.environment != nullptr && q.argv[0] != nullptr &&
          q.fence != nullptr;
@@ -267,10 +269,11 @@ void ExecAt(const char* path, const Request& q) {
   Stage failed = SetLimits(q);
   // Before the capabilities go, with which every place of the view can be named.
   int fence = -1;
-  if (failed == Stage::kNone && q.fenced && NeedsFence()) {
+  bool needed = q.fenced && NeedsFence();
+  if (failed == Stage::kNone && (needed || q.isolated)) {
     std::size_t places = 0;
     while (q.fence[places] != nullptr) ++places;
-    fence = MakeFence(q.fence, places);
+    fence = needed ? MakeFence(q.fence, places) : MakeIsolation();
     if (fence < 0 && errno != ENOSYS && errno != EOPNOTSUPP) failed = Stage::kFence;
   }
   if (failed == Stage::kNone) failed = DropPrivileges(last_capability);

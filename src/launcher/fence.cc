@@ -67,6 +67,15 @@ void AllowMessageQueues(int ruleset, std::uint64_t access) {
   ::close(context);
 }
 
+// -1 with errno where there is none, or only the first, which refuses every rename to another
+// directory.
+long UsableVersion() {
+  long version = ::syscall(kCreateRuleset, nullptr, 0, kGetVersion);
+  if (version != 1) return version;
+  errno = EOPNOTSUPP;
+  return -1;
+}
+
 }  // namespace
 
 bool NeedsFence() {
@@ -80,13 +89,21 @@ bool NeedsFence() {
   return false;
 }
 
+int MakeIsolation() {
+  if (UsableVersion() < 0) return -1;
+  // Every domain refuses to rename between directories unless it allows that.
+  RulesetAttr attr{kRefer};
+  int ruleset = static_cast<int>(::syscall(kCreateRuleset, &attr, sizeof attr, 0));
+  if (ruleset < 0 || AllowPath(ruleset, "/", kRefer)) return ruleset;
+  int error = errno;
+  ::close(ruleset);
+  errno = error;
+  return -1;
+}
+
 int MakeFence(char* const* places, std::size_t count) {
-  long version = ::syscall(kCreateRuleset, nullptr, 0, kGetVersion);
+  const long version = UsableVersion();
   if (version < 0) return -1;
-  if (version < 2) {  // the first version refuses every rename to another directory
-    errno = EOPNOTSUPP;
-    return -1;
-  }
   // A ruleset refuses to rename between directories unless it speaks of that (kRefer) and allows
   // it. Truncation needs no writable descriptor: truncate(2) takes a name in /proc/self/fd.
   const std::uint64_t write = kWriteFile | (version >= 3 ? kTruncate : 0);

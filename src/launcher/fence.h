@@ -17,6 +17,10 @@ bool NeedsFence();
 // writing stays so. Returns -1 with errno: ENOSYS or EOPNOTSUPP where the kernel has no Landlock
 // that leaves renames alone (before 5.19).
 int MakeFence(char* const* places, std::size_t count);
+// Makes a ruleset that refuses nothing of files: what counts is the domain itself, for a process in
+// one cannot trace a process outside of it or look into its /proc/PID/root. It asks nothing at an
+// open. Errors as MakeFence.
+int MakeIsolation();
 // Puts this process behind it. REQUIRES: no_new_privs. Returns 0, or -1 with errno.
 int EnterFence(int fence);
 

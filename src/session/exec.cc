@@ -40,7 +40,8 @@ Status CheckPassed(int number, int fd) {
   if (flags < 0 || ::fstat(fd, &st) != 0) return ErrnoError("descriptor " + std::to_string(number));
   if (!S_ISDIR(st.st_mode) && (flags & O_PATH) == 0) return Ok();
   return MakeError(ErrorCode::kInvalid,
-                   "descriptor " + std::to_string(number) + " is " + (S_ISDIR(st.st_mode) ? "a directory" : "no open file"),
+                   "descriptor " + std::to_string(number) + " is " +
+                       (S_ISDIR(st.st_mode) ? "a directory" : "no open file"),
                    "pass a file, a pipe, a socket or a terminal");
 }
 
@@ -112,6 +113,7 @@ Result<ExecId> Session::Impl::StartExec(ExecRequest request) {
   plan.umask = CallerUmask();
   plan.limits = prepared.limits;
   plan.fence = jail::WritablePlaces(prepared.plan);
+  plan.isolated = !options.single_policy;
   plan.filter = prepared.filter;
 
   PlacedStdio placed;

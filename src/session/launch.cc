@@ -123,12 +123,7 @@ Status Session::Impl::StartBubblewrap(const policy::SandboxSpec& spec) {
   UniqueFd theirs;
   CORDON_CHECK(OpenChannel(theirs));
   CORDON_TRY(prepared, Prepare(spec, options));
-  // bwrap would try to make what is not there.
-  std::erase_if(prepared.plan.after_proc, [](const jail::Operation& op) {
-    return op.optional && ::access(op.target.c_str(), F_OK) != 0;
-  });
-  CORDON_TRY(jail::BwrapPlan bwrap, jail::BwrapArguments(prepared.plan, prepared.identity.inner_uid,
-                                                         prepared.identity.inner_gid));
+  CORDON_TRY(jail::BwrapPlan bwrap, PlanForBubblewrap(prepared));
   prepared.details.push_back(std::string("launcher: ") + jail::kBwrapPath +
                              " (only it may create user namespaces here)");
   for (auto& line : bwrap.weaker) prepared.details.push_back("weaker: " + line);

@@ -185,13 +185,8 @@ Status PlanLimits(const policy::Limits& limits, const Identity& identity, Prepar
   return Ok();
 }
 
-// The write fence is the launcher's (launcher/fence.h); where the kernel cannot hold it, the
-// details say so.
 void SayFence(Prepared& out) {
-  constexpr long kLandlockCreateRuleset = 444;
-  constexpr unsigned kGetVersion = 1;
-  const long version = ::syscall(kLandlockCreateRuleset, nullptr, 0, kGetVersion);
-  if (version >= 2) return;
+  if (HasWriteFence()) return;
   out.details.push_back(
       "weaker: no write fence, which needs Landlock of Linux 5.19: a file passed as standard input "
       "can be opened again for writing");
@@ -204,6 +199,12 @@ std::string FilterBytes() {
 }
 
 }  // namespace
+
+bool HasWriteFence() {
+  constexpr long kLandlockCreateRuleset = 444;
+  constexpr unsigned kGetVersion = 1;
+  return ::syscall(kLandlockCreateRuleset, nullptr, 0, kGetVersion) >= 2;
+}
 
 Identity IdentityFor(const LaunchOptions& options) {
   Identity identity;
@@ -272,6 +273,14 @@ Result<Prepared> Prepare(const SandboxSpec& spec, const LaunchOptions& options) 
   out.filter = FilterBytes();
   SayFence(out);
   return out;
+}
+
+Result<jail::BwrapPlan> PlanForBubblewrap(Prepared& prepared) {
+  std::erase_if(prepared.plan.after_proc, [](const jail::Operation& op) {
+    return op.optional && ::access(op.target.c_str(), F_OK) != 0;
+  });
+  return jail::BwrapArguments(prepared.plan, prepared.identity.inner_uid,
+                              prepared.identity.inner_gid);
 }
 
 }  // namespace cordon::session

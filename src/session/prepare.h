@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "jail/bwrap_arguments.h"
 #include "jail/plan.h"
 #include "policy/environment.h"
 #include "policy/policy.h"
@@ -38,5 +39,12 @@ Identity IdentityFor(const LaunchOptions& options);
 jail::Boot BootFor(const Identity& identity, bool keep_base);
 
 Result<Prepared> Prepare(const policy::SandboxSpec& spec, const LaunchOptions& options);
+
+// Whether this kernel has the Landlock that the launcher's domains need (launcher/fence.h).
+bool HasWriteFence();
+
+// The same view as arguments of bubblewrap. Takes out of the plan what this host's /proc has not:
+// bwrap would try to make it.
+Result<jail::BwrapPlan> PlanForBubblewrap(Prepared& prepared);
 
 }  // namespace cordon::session

@@ -154,6 +154,11 @@ Status Session::Update(const policy::SandboxSpec& spec) {
   if (impl_->state != State::kWarm && impl_->state != State::kActive)
     return MakeError(ErrorCode::kInvalid,
                      std::string("no update in state ") + StateName(impl_->state));
+  if (!HasWriteFence())
+    return MakeError(ErrorCode::kUnsupported,
+                     "a changed policy cannot be held beside processes that keep the old one: that "
+                     "needs Landlock of Linux 5.19",
+                     "destroy the session and launch another");
   CORDON_TRY(Prepared next, Prepare(spec, impl_->options));
   CORDON_CHECK(impl_->Ask(jail::wire::Type::kView, Encode(next.plan)));
   if (impl_->answer_failure)
