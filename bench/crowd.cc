@@ -94,7 +94,8 @@ int Crowd(int count, const std::string& workdir, const std::string& program) {
     what();
     samples.push_back(Now() - start);
   };
-  for (int i = 0; i < count; ++i) timed(launch, [&] { sessions.push_back(LaunchIn(workdir)); });
+  for (int i = 0; i < count; ++i)
+    timed(launch, [&] { sessions.push_back(LaunchIn(workdir, Policies::kMany)); });
   for (const auto& session : sessions) timed(exec, [&] { ExecOnce(*session, {program}); });
   const std::int64_t taken = available - SumKib("/proc/meminfo", "MemAvailable:");
   const std::int64_t grown = SumKib("/proc/self/status", "RssAnon:") - own;

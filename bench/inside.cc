@@ -109,7 +109,7 @@ struct Samples {
 // A block has a session and workers of its own: where a process lies in memory makes it a little
 // faster or slower for as long as it lives, and this has to be part of the spread.
 void Block(const InsideOptions& options, std::vector<std::array<Samples, kWorkers>>& samples) {
-  const auto session = LaunchIn(options.workdir);
+  const auto session = LaunchIn(options.workdir, Policies::kOne);
   {
     Worker inside(Place::kInside, *session, options), outside(Place::kOutside, *session, options),
         control(Place::kControl, *session, options), filtered(Place::kFiltered, *session, options);

@@ -59,7 +59,7 @@ int Bwrap(std::span<const std::string> words) {
 
 int Exec(int rounds, const std::string& workdir, const std::string& program) {
   constexpr int kWarmUps = 5;
-  const auto session = LaunchIn(workdir);
+  const auto session = LaunchIn(workdir, Policies::kMany);
   const Command command{{program}, workdir};
   std::vector<std::int64_t> samples[2];
   for (int round = -kWarmUps; round < rounds; ++round) {
@@ -94,7 +94,7 @@ int Main(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::unique_ptr<Session> LaunchIn(const std::string& workdir) {
+std::unique_ptr<Session> LaunchIn(const std::string& workdir, Policies policies) {
   static int number = 0;
   policy::SandboxSpec spec;
   spec.session_id = "bench-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
@@ -102,7 +102,7 @@ std::unique_ptr<Session> LaunchIn(const std::string& workdir) {
   spec.view = policy::View::kHost;
   spec.guest_workdir = workdir;
   LaunchOptions options = RunOptions();
-  options.single_policy = false;
+  options.single_policy = policies == Policies::kOne;
   options.label = "bench";
   return ValueOrDie(Session::Launch(spec, std::move(options)), "launch");
 }

@@ -10,7 +10,9 @@
 namespace cordon::bench {
 
 // A warm session as `cordon run` in `workdir` would make it, but that may change its policy.
-std::unique_ptr<session::Session> LaunchIn(const std::string& workdir);
+// kMany: as a harness launches a session that it will Update; kOne: as `cordon run` does.
+enum class Policies { kOne, kMany };
+std::unique_ptr<session::Session> LaunchIn(const std::string& workdir, Policies policies);
 // Runs `argv` in it and dies when it does not end with 0.
 void ExecOnce(session::Session& session, const std::vector<std::string>& argv);
 
