@@ -242,8 +242,10 @@ Result<Plan> Builder::Build() {
 void Builder::SortOperations() {
   std::vector<std::uint32_t> order(plan_.operations.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return PathLess()(plan_.operations[a].target, plan_.operations[b].target);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    const std::string& x = plan_.operations[a].target;
+    const std::string& y = plan_.operations[b].target;
+    return x != y ? PathLess()(x, y) : a < b;
   });
   std::vector<Operation> sorted;
   sorted.reserve(order.size());

@@ -76,6 +76,7 @@ Process* Find(Process* list, std::size_t count, pid_t pid) {
 // Each process is looked at twice at most, however deep and in whatever order of numbers the tree
 // is: a command makes it as it likes, and the time limit waits for this.
 bool MarkDescendants(Process* list, std::size_t count, pid_t root) {
+  if (list == nullptr) return false;
   ::qsort(list, count, sizeof *list, ByPid);
   bool any = false;
   for (std::size_t i = 0; i < count; ++i) {
