@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "policy/json_quantity.h"
+
 namespace cordon::cli {
 namespace {
 
@@ -71,26 +73,15 @@ Result<std::chrono::milliseconds> ParseDuration(std::string_view text) {
   return std::chrono::milliseconds(std::llround(total));
 }
 
+// The units are those of the JSON form; people also write them small.
 Result<std::uint64_t> ParseSize(std::string_view text) {
-  const auto wrong = [&] { return NotA("size", text, "512M, 2G or a number of bytes"); };
-  const Number number = ReadNumber(text);
-  if (number.length == 0) return wrong();
-  std::string_view unit = text.substr(number.length);
-  double factor = 1;
-  if (!unit.empty() && unit != "B") {
-    static constexpr std::string_view kPrefixes = "KMGT";
-    const char letter =
-        unit[0] >= 'a' && unit[0] <= 'z' ? static_cast<char>(unit[0] - 32) : unit[0];
-    const std::size_t power = kPrefixes.find(letter);
-    const std::string_view tail = unit.substr(1);
-    if (power == std::string_view::npos) return wrong();
-    if (!tail.empty() && tail != "iB" && tail != "B" && tail != "i") return wrong();
-    const double base = tail == "B" ? 1000 : 1024;
-    for (std::size_t i = 0; i <= power; ++i) factor *= base;
+  std::string units(text);
+  for (char& c : units) {
+    if (c == 'k' || c == 'm' || c == 'g' || c == 't') c = static_cast<char>(c - 'a' + 'A');
   }
-  const double total = number.value * factor;
-  if (total < 1 || total >= 9.2e18) return wrong();
-  return static_cast<std::uint64_t>(total);
+  const auto size = policy::ParseByteSize(units);
+  if (!size || *size == 0) return NotA("size", text, "512M, 2G or a number of bytes");
+  return *size;
 }
 
 Result<std::uint64_t> ParseCount(std::string_view text, std::uint64_t minimum,

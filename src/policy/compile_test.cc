@@ -286,11 +286,11 @@ TEST(CompileTest, AMountOfAPrivateDirectoryBringsTheHosts) {
 TEST(CompileTest, MountsMapTheWorkingDirectory) {
   PolicyWorld world;
   world.fs.AddDirectory("/host/data/sub");
-  world.spec.bind_mounts = {{"/host/data", "/work", false, {"test"}}};
-  world.spec.guest_workdir = "/work/sub";
+  world.spec.bind_mounts = {{"/host/data", "/shown", false, {"test"}}};
+  world.spec.guest_workdir = "/shown/sub";
   const EffectivePolicy policy = world.Compile();
   EXPECT_EQ(policy.workdir, "/host/data/sub");
-  EXPECT_EQ(policy.mounts.front().guest_path, "/work");
+  EXPECT_EQ(policy.mounts.front().guest_path, "/shown");
   EXPECT_TRUE(Writes(policy, "/host/data/x"));
 }
 
