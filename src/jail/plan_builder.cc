@@ -90,8 +90,7 @@ void Builder::ShowLink(const std::string& path, std::vector<Placed>& stack) {
   } else if (parent.state.access == Access::kOwn || parent.state.access == Access::kHidden) {
     const OwnTree* own = OwnTreeOf(path);
     if (own == nullptr || own->path == path) return;
-    relative = Join(own->store, path.substr(own->path == "/" ? 1 : own->path.size() + 1));
-    Directories(relative.substr(0, relative.rfind('/')), 0755);
+    relative = NodeInOwnTree(*own, path);
   } else {
     return;  // the directory is visible, and the link in it
   }
@@ -110,12 +109,8 @@ Status Builder::Expose(const std::string& path, const Point& point, State state,
     const OwnTree* own = OwnTreeOf(path);
     if (own == nullptr || own->path == path)
       return MakeError(ErrorCode::kInternal, "no place for the mount point of " + path);
-    std::string relative =
-        Join(own->store, path.substr(own->path == "/" ? 1 : own->path.size() + 1));
-    std::size_t slash = relative.rfind('/');
-    Directories(relative.substr(0, slash), 0755);
-    Node(directory ? StoreNode::Kind::kDirectory : StoreNode::Kind::kFile, relative,
-         directory ? 0755 : 0644);
+    Node(directory ? StoreNode::Kind::kDirectory : StoreNode::Kind::kFile,
+         NodeInOwnTree(*own, path), directory ? 0755 : 0644);
   }
   Operation op;
   op.source = source;
@@ -127,7 +122,7 @@ Status Builder::Expose(const std::string& path, const Point& point, State state,
   op.attributes = (state.access == Access::kReadOnly ? Operation::kReadOnly : 0u) |
                   (state.executable ? 0u : static_cast<std::uint32_t>(Operation::kNoExec));
   op.mechanism = state.access == Access::kReadOnly ? "read-only bind mount" : "writable bind mount";
-  if (rule != nullptr) op.why = Why(*rule);
+  if (rule != nullptr) op.why = policy::LabelRule(*rule);
   plan_.operations.push_back(op);
   stack.push_back({path, state, -1});
   return Ok();
@@ -149,7 +144,7 @@ void Builder::Hide(const std::string& path, const Point& point, const Rule* rule
     op.why = "unix socket of the host";
     op.optional = true;
   } else if (rule != nullptr) {
-    op.why = Why(*rule);
+    op.why = policy::LabelRule(*rule);
   }
   plan_.operations.push_back(op);
   stack.push_back({path, {Access::kHidden, true}, static_cast<int>(plan_.operations.size()) - 1});

@@ -10,12 +10,8 @@ Status Builder::GuestMount(const policy::BindMount& mount) {
   bool directory = kind == FileKind::kDirectory;
   const OwnTree* own = OwnTreeOf(guest);
   if (own != nullptr && own->path != guest) {
-    std::string relative =
-        Join(own->store, guest.substr(own->path == "/" ? 1 : own->path.size() + 1));
-    std::size_t slash = relative.rfind('/');
-    Directories(relative.substr(0, slash), 0755);
-    Node(directory ? StoreNode::Kind::kDirectory : StoreNode::Kind::kFile, relative,
-         directory ? 0755 : 0644);
+    Node(directory ? StoreNode::Kind::kDirectory : StoreNode::Kind::kFile,
+         NodeInOwnTree(*own, guest), directory ? 0755 : 0644);
   } else if (fs_.Kind(guest) != kind) {
     return MakeError(
         ErrorCode::kUnsupported,
@@ -41,7 +37,8 @@ Status Builder::GuestMount(const policy::BindMount& mount) {
   op.mechanism = hidden                              ? "mask"
                  : state.access == Access::kWritable ? "writable bind mount"
                                                      : "read-only bind mount";
-  op.why = hidden && rule != nullptr ? Why(*rule) : "mount " + mount.source.ToString();
+  op.why =
+      hidden && rule != nullptr ? policy::LabelRule(*rule) : "mount " + mount.source.ToString();
   plan_.operations.push_back(op);
   if (!hidden) RulesBelowGuest(mount.host_path, guest, state);
   return Ok();
@@ -79,7 +76,7 @@ void Builder::RulesBelowGuest(const std::string& host, const std::string& guest,
     else if (point.socket)
       op.why = "unix socket of the host";
     else if (rule != nullptr)
-      op.why = Why(*rule);
+      op.why = policy::LabelRule(*rule);
     plan_.operations.push_back(op);
     stack.push_back({path, state});
   }
@@ -93,7 +90,7 @@ void Builder::ProtectLinks() {
         rule.kind != RuleKind::kDenyRead)
       continue;
     for (const auto& link : rule.links) {
-      if (!policy_.Decide(policy::Operation::kWrite, Parent(link)).allowed) continue;
+      if (!policy_.Decide(policy::Operation::kWrite, policy::ParentPath(link)).allowed) continue;
       ProtectLink(link, rule);
       for (const auto& mount : policy_.mounts) {
         std::string guest = policy::NormalizePath(mount.guest_path);
@@ -112,7 +109,7 @@ void Builder::ProtectLink(const std::string& link, const Rule& rule) {
   op.link = true;
   op.optional = true;
   op.mechanism = "link bound onto itself";
-  op.why = Why(rule);
+  op.why = policy::LabelRule(rule);
   plan_.operations.push_back(op);
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "policy/rule_match.h"
+
 namespace cordon::jail {
 namespace {
 
@@ -84,8 +86,7 @@ void PlanProc(const policy::EffectivePolicy& policy, std::uint32_t inner_uid, Pl
       if (!IsInProc(e.path) || IsOfProcess(e.path) ||
           policy.Decide(policy::Operation::kRead, e.path).allowed)
         continue;
-      Add(plan, Mask(e.path, e.kind == FileKind::kDirectory,
-                     "denyRead " + rule.text + " (" + rule.source.ToString() + ")"));
+      Add(plan, Mask(e.path, e.kind == FileKind::kDirectory, policy::LabelRule(rule)));
     }
   }
   for (const char* path : kForAll) Add(plan, Mask(path, false, "keys of the same user"));

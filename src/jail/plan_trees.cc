@@ -14,6 +14,14 @@ void Builder::Directories(const std::string& path, std::uint32_t mode) {
   Node(StoreNode::Kind::kDirectory, path, mode);
 }
 
+// Where `path` of the view stands in the store, below the tree of the session's own that holds it,
+// with its parents made. REQUIRES: `path` is below own.path.
+std::string Builder::NodeInOwnTree(const OwnTree& own, const std::string& path) {
+  std::string relative = Join(own.store, path.substr(own.path == "/" ? 1 : own.path.size() + 1));
+  Directories(relative.substr(0, relative.rfind('/')), 0755);
+  return relative;
+}
+
 // What is in the store already is not made again.
 void Builder::BaseNodes() {
   Boot base;
@@ -52,11 +60,8 @@ void Builder::ShowSystemPath(const std::string& path) {
   const OwnTree* tree = OwnTreeOf(path);
   if (kind == FileKind::kMissing || tree == nullptr || tree->path == path) return;
   if (kind == FileKind::kSymlink) {
-    std::string relative =
-        Join(tree->store, path.substr(tree->path == "/" ? 1 : tree->path.size() + 1));
-    if (std::size_t slash = relative.rfind('/'); slash != std::string::npos)
-      Directories(relative.substr(0, slash), 0755);
-    Node(StoreNode::Kind::kSymlink, relative, 0777, fs_.ReadLink(path).value_or(""));
+    Node(StoreNode::Kind::kSymlink, NodeInOwnTree(*tree, path), 0777,
+         fs_.ReadLink(path).value_or(""));
     return;
   }
   AddPoint(path, kind);

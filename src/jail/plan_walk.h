@@ -11,6 +11,8 @@
 
 #include "jail/plan_builder.h"
 #include "policy/builtin.h"
+#include "policy/path.h"
+#include "policy/rule_match.h"
 
 namespace cordon::jail {
 
@@ -52,20 +54,8 @@ inline bool IsBelow(const std::string& path, const std::string& dir) {
          path[dir.size()] == '/';
 }
 
-inline std::string Parent(const std::string& path) {
-  std::size_t slash = path.rfind('/');
-  return slash == 0 || slash == std::string::npos ? "/" : path.substr(0, slash);
-}
-
 inline std::string Join(const std::string& dir, const std::string& rest) {
   return dir.empty() ? rest : dir + "/" + rest;
-}
-
-inline std::string Why(const Rule& rule) {
-  std::string out = std::string(policy::RuleKindName(rule.kind)) + " " + rule.text;
-  std::string source = rule.source.ToString();
-  if (!source.empty()) out += " (" + source + ")";
-  return out;
 }
 
 // A directory of the session's own that stands where the host's would.
@@ -96,6 +86,7 @@ class Builder {
   void Node(StoreNode::Kind kind, const std::string& path, std::uint32_t mode,
             const std::string& target = {});
   void Directories(const std::string& path, std::uint32_t mode);
+  std::string NodeInOwnTree(const OwnTree& own, const std::string& path);
   void BaseNodes();
   void OwnTrees();
   void SystemLinks();

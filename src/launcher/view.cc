@@ -197,7 +197,7 @@ int CloneAt(const char* path, const Op& op, bool& missing, Stage& stage) {
   struct stat st{};
   // A link where none was: it came after the plan was made.
   if (!op.link && (::fstat(fd, &st) != 0 || S_ISLNK(st.st_mode))) return FailClosing(fd, ELOOP);
-  if (!HasMountSetattr() || op.from_store) return fd;
+  if (!HasMountSetattr()) return fd;
   stage = Stage::kAttributes;
   if (AddAttributes(fd, MountAttributes(op), op.recursive && !op.keep_devices) != 0)
     return FailClosing(fd, errno);

@@ -257,6 +257,13 @@ bool OpensWriting(const Rule& rule) {
   }
 }
 
+std::string LabelRule(const Rule& rule) {
+  std::string out = std::string(RuleKindName(rule.kind)) + " " + rule.text;
+  std::string source = rule.source.ToString();
+  if (!source.empty()) out += " (" + source + ")";
+  return out;
+}
+
 std::string DescribeRule(const Rule& rule) {
   return std::string(RuleKindName(rule.kind)) + " \"" + rule.text + "\" (" +
          rule.source.ToString() + ")";

@@ -19,5 +19,7 @@ bool RuleReachesBelow(const Rule& rule, std::string_view path);
 bool OpensWriting(const Rule& rule);
 // `denyRead "~/.ssh" (built-in deny-read set)`.
 std::string DescribeRule(const Rule& rule);
+// `denyRead ~/.ssh (built-in deny-read set)`: the same for a table.
+std::string LabelRule(const Rule& rule);
 
 }  // namespace cordon::policy

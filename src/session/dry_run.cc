@@ -1,17 +1,11 @@
 // Session::DryRun: what a launch would do, in words.
 #include "jail/filter.h"
+#include "policy/rule_match.h"
 #include "session/prepare.h"
 #include "session/session.h"
 
 namespace cordon::session {
 namespace {
-
-std::string RuleText(const policy::Rule& rule) {
-  std::string out = std::string(policy::RuleKindName(rule.kind)) + " " + rule.text;
-  std::string source = rule.source.ToString();
-  if (!source.empty()) out += " (" + source + ")";
-  return out;
-}
 
 // The built-in entries that speak of nothing that exists would bury the rest.
 bool WorthShowing(const policy::Rule& rule) {
@@ -25,7 +19,7 @@ void AddUnheld(const Prepared& prepared, std::vector<EnforcementLine>& lines) {
     if (!rule.existing.empty()) continue;
     std::string path = rule.paths.empty() ? rule.text : rule.paths.front();
     lines.push_back(
-        {RuleText(rule), path,
+        {policy::LabelRule(rule), path,
          "not held yet: the path does not exist, and creating it is not refused in this version"});
   }
   for (const auto& program : prepared.not_held) lines.push_back({"exec rule", program, "not held"});

@@ -13,6 +13,7 @@
 #include "jail/filter.h"
 #include "jail/plan_builder.h"
 #include "policy/exec_rules.h"
+#include "policy/path.h"
 #include "session/host_sockets.h"
 #include "session/session_impl.h"
 #include "sys/host_file_system.h"
@@ -42,11 +43,6 @@ std::string IdentityMap(const char* path) {
     out +=
         std::to_string(inside) + " " + std::to_string(inside) + " " + std::to_string(count) + "\n";
   return out;
-}
-
-std::string DirectoryOf(const std::string& path) {
-  std::size_t slash = path.rfind('/');
-  return slash == std::string::npos || slash == 0 ? "/" : path.substr(0, slash);
 }
 
 std::string HomeDirectory(const std::map<std::string, std::string>& environment) {
@@ -89,10 +85,10 @@ Result<policy::Context> MakeContext(const SandboxSpec& spec, const LaunchOptions
   char exe[PATH_MAX];
   ssize_t n = ::readlink("/proc/self/exe", exe, sizeof exe - 1);
   if (n > 0)
-    context.program_dirs.push_back(DirectoryOf(std::string(exe, static_cast<std::size_t>(n))));
+    context.program_dirs.emplace_back(policy::ParentPath({exe, static_cast<std::size_t>(n)}));
   if (auto launcher = policy::ResolvePath(policy::NormalizePath(LauncherPath(options)), fs);
       launcher.ok())
-    context.program_dirs.push_back(DirectoryOf(*launcher));
+    context.program_dirs.emplace_back(policy::ParentPath(*launcher));
   return context;
 }
 
