@@ -2,21 +2,22 @@
 //
 //   bench-harness spawn ROUNDS < COMMANDS    times whole commands side by side
 //   bench-harness tree DIR FILES             makes a tree of FILES files, some of them *.pem
-//   bench-harness work [filtered]            does tasks named on standard input and times them
+//   bench-harness work [filtered|bare]       does tasks named on standard input and times them
 //
 // spawn: a command is NUL-terminated words, NAME DIRECTORY ARGV..., closed by an empty word. Each
 // round runs every command once, in another order. Printed: one line "NAME ns ns ..." a command.
 //
-// work: one task a line, one answer line "WALL_NS PROCESSOR_NS" each.
+// work: one task a line, one answer line "WALL_NS PROCESSOR_NS [NUMBER...]" each.
 //   files LIST    opens, reads and closes every file that LIST names (a path a line)
 //   bulk FILE     reads one large file from its beginning to its end
-//   run WORD...   runs a program and waits for it
-// bench-session has one such process inside a session and others outside. `filtered` puts it under
-// a system call filter that allows everything at once: what no sandbox with a filter can save.
+//   run WORD... [-- WORD...]  runs a program and waits for it; then the second one, which is not
+//                 timed and puts back what the first one did
+//   call KIND DIR COUNT       makes a call COUNT times: read, write (opens of a file that exists),
+//                 create, mkdir, rename, exec (start a program and wait)
+//   storm DIR PROCESSES FILES BYTES  processes that create FILES files each, all at once; the
+//                 numbers are the median, 99th and 99.9th percentile and longest wait in open(2)
+// bench-session has such processes inside sessions and outside. `filtered` and `bare`: work.h.
 #include <fcntl.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,15 +25,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <iostream>
 #include <iterator>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "bench/measure.h"
+#include "bench/work.h"
 
 namespace cordon::bench {
 namespace {
@@ -118,79 +117,12 @@ int Tree(const std::string& root, int files) {
   return 0;
 }
 
-class Worker {
- public:
-  int Serve() {
-    std::string line;
-    while (std::getline(std::cin, line)) {
-      std::istringstream in(line);
-      const std::vector<std::string> words{std::istream_iterator<std::string>(in), {}};
-      if (words.size() < 2) Die("no task: " + line);
-      Prepare(words);
-      const std::int64_t processor = ProcessorTime();
-      const std::int64_t start = Now();
-      Do(words);
-      const std::int64_t taken = Now() - start;
-      std::printf("%lld %lld\n", static_cast<long long>(taken),
-                  static_cast<long long>(ProcessorTime() - processor));
-      std::fflush(stdout);
-    }
-    return 0;
-  }
-
- private:
-  void Prepare(const std::vector<std::string>& words) {
-    if (words[0] != "files" || !lists_[words[1]].empty()) return;
-    std::ifstream in(words[1]);
-    for (std::string path; std::getline(in, path);) lists_[words[1]].push_back(path);
-    if (lists_[words[1]].empty()) Die("no files in " + words[1]);
-  }
-
-  void Do(const std::vector<std::string>& words) {
-    if (words[0] == "files") {
-      for (const std::string& path : lists_[words[1]]) ReadWhole(path);
-    } else if (words[0] == "bulk") {
-      ReadWhole(words[1]);
-    } else if (words[0] == "run") {
-      (void)TimeOnce({{words.begin() + 1, words.end()}, {}});
-    } else {
-      Die("no such task: " + words[0]);
-    }
-  }
-
-  void ReadWhole(const std::string& path) {
-    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) Die("open " + path + ": " + std::strerror(errno));
-    ssize_t n;
-    do {
-      n = ::read(fd, buffer_.data(), buffer_.size());
-    } while (n > 0);
-    if (n < 0) Die("read " + path + ": " + std::strerror(errno));
-    ::close(fd);
-  }
-
-  std::map<std::string, std::vector<std::string>> lists_;
-  std::vector<char> buffer_ = std::vector<char>(128 * 1024);
-};
-
-void AllowEverything() {
-  sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-  const sock_fprog program{1, &allow};
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0) {
-    Die("seccomp: " + std::string(std::strerror(errno)));
-  }
-}
-
 int Main(const std::vector<std::string>& words) {
   if (words.size() == 2 && words[0] == "spawn") return Spawn(std::atoi(words[1].c_str()));
   if (words.size() == 3 && words[0] == "tree") return Tree(words[1], std::atoi(words[2].c_str()));
-  if (words.size() == 1 && words[0] == "work") return Worker().Serve();
-  if (words.size() == 2 && words[0] == "work" && words[1] == "filtered") {
-    AllowEverything();
-    return Worker().Serve();
-  }
-  Die("bench-harness spawn ROUNDS | tree DIR FILES | work [filtered]");
+  if (words.size() == 1 && words[0] == "work") return Work("");
+  if (words.size() == 2 && words[0] == "work") return Work(words[1]);
+  Die("bench-harness spawn ROUNDS | tree DIR FILES | work [filtered|bare]");
 }
 
 }  // namespace

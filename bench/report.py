@@ -8,7 +8,7 @@ import pwd
 def number(value, unit):
     if unit == "failures":
         return f"{value:.0f}"
-    text = f"{value:.3f}" if unit == "" else f"{value:.1f}" if unit == "ms" else f"{value:.0f}"
+    text = f"{value:.3f}" if unit == "" else f"{value:.1f}" if unit in ("ms", "us") else f"{value:.0f}"
     return f"{text} {unit}".strip()
 
 

@@ -4,7 +4,7 @@
 //                                                      `cordon run OPTION...` in this directory
 //   bench-session exec ROUNDS WORKDIR PROGRAM          exec in a warm session beside posix_spawn
 //   bench-session crowd COUNT WORKDIR PROGRAM          crowd.cc
-//   bench-session inside BLOCKS ROUNDS WORKDIR HARNESS TASK...     inside.cc
+//   bench-session inside BLOCKS ROUNDS PLACES WORKDIR HARNESS TASK...     inside.cc
 #include "bench/session_bench.h"
 
 #include <unistd.h>
@@ -19,6 +19,7 @@
 #include "jail/bwrap_arguments.h"
 #include "policy/environment.h"
 #include "session/prepare.h"
+#include "session/supervision.h"
 
 namespace cordon::bench {
 namespace {
@@ -86,21 +87,28 @@ int Main(const std::vector<std::string>& words) {
   if (verb == "bwrap") return Bwrap(std::span(words).subspan(1));
   if (verb == "exec" && words.size() == 4) return Exec(number(1), words[2], words[3]);
   if (verb == "crowd" && words.size() == 4) return Crowd(number(1), words[2], words[3]);
-  if (verb == "inside" && words.size() > 5) {
-    return Inside({number(1), number(2), words[3], words[4], {words.begin() + 5, words.end()}});
+  if (verb == "inside" && words.size() > 6) {
+    return Inside(
+        {number(1), number(2), words[3], words[4], words[5], {words.begin() + 6, words.end()}});
   }
   Die("bench-session bwrap|exec|crowd|inside ...");
 }
 
 }  // namespace
 
-std::unique_ptr<Session> LaunchIn(const std::string& workdir, Policies policies) {
+std::unique_ptr<Session> LaunchIn(const std::string& workdir, Policies policies, FileRules rules) {
   static int number = 0;
   policy::SandboxSpec spec;
   spec.session_id = "bench-" + std::to_string(::getpid()) + "-" + std::to_string(++number);
   spec.workspace_id = "bench";
   spec.view = policy::View::kHost;
   spec.guest_workdir = workdir;
+  spec.filesystem.default_deny_names = rules == FileRules::kNames;
+  spec.filesystem.disabled = rules == FileRules::kDisabled;
+  if (rules == FileRules::kNames) {
+    const Status available = session::SupervisorAvailable();
+    if (!available.ok()) Die("no supervisor: " + available.error().ToString());
+  }
   LaunchOptions options = RunOptions();
   options.single_policy = policies == Policies::kOne;
   options.label = "bench";

@@ -1,5 +1,5 @@
 # The modules, left to right; a module links (and may include) what stands left of it, except that
-# jail and probe do not know each other. tests/lint/include_order_test.py reads the same order.
+# jail, notify and probe do not know each other (maskfs knows of notify how it reports). tests/lint/include_order_test.py reads the same order.
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(Threads REQUIRED)
 
@@ -32,6 +32,8 @@ cordon_module(sys     base)
 cordon_module(glob    base sys)
 cordon_module(policy  base sys glob)
 cordon_module(jail    base sys glob policy)
+cordon_module(notify  base sys glob policy)
+cordon_module(maskfs  base sys glob policy notify)
 cordon_module(probe   base sys glob policy)
 cordon_module(session base sys glob policy jail probe)
 cordon_module(cli     base sys glob policy jail probe session)

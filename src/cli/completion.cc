@@ -95,6 +95,8 @@ std::string BashCommand(const Command& command) {
   } else if (command.name == "kill") {
     out +=
         "      COMPREPLY=($(compgen -W \"$(" + std::string(kListSessions) + ")\" -- \"$cur\"))\n";
+  } else if (command.name == "explain") {
+    out += "      compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))\n";
   }
   return out + "      ;;\n";
 }
@@ -200,6 +202,8 @@ std::string Zsh() {
       out += " \\\n        '1:argument:(" + Spaced(command.choices) + ")'";
     } else if (command.name == "kill") {
       out += " \\\n        '*:session:_cordon_sessions'";
+    } else if (command.name == "explain") {
+      out += " \\\n        '*:path:_files'";
     }
     out += "\n      ;;\n";
   }
@@ -264,6 +268,8 @@ std::string Fish() {
       out += "complete -c cordon -n '" + condition + "' -a '" + Spaced(command.choices) + "'\n";
     } else if (name == "kill") {
       out += "complete -c cordon -n '" + condition + "' -a '(__cordon_sessions)'\n";
+    } else if (name == "explain") {
+      out += "complete -c cordon -n '" + condition + "' -F\n";
     }
   }
   return out;

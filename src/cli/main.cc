@@ -7,11 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "cli/explain.h"
 #include "cli/help.h"
 #include "cli/options.h"
 #include "cli/report.h"
 #include "cli/run.h"
 #include "cli/sessions.h"
+#include "cli/trace.h"
 #include "policy/spec_json.h"
 #include "probe/doctor.h"
 
@@ -54,6 +56,8 @@ int Dispatch(const Command& command, const Arguments& arguments) {
               "cordon help " + std::string(command.name)));
   }
   if (command.name == "run") return RunMain(arguments);
+  if (command.name == "trace") return TraceMain(arguments);
+  if (command.name == "explain") return ExplainMain(arguments);
   if (command.name == "doctor") return DoctorCommand(arguments);
   if (command.name == "ps") return PsMain(arguments);
   if (command.name == "kill") return KillMain(arguments);

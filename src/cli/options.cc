@@ -16,10 +16,8 @@ constexpr std::array kGlobalOptions = {
     Option{Opt::kVersion, "--version", "", "", false, Completes::kNothing, "", "Show the version"},
 };
 
-constexpr std::array kRunOptions = {
-    Option{Opt::kShellLine, "-c", "", "LINE", false, Completes::kNothing, "",
-           "Run LINE with bash, or sh where there is no bash; arguments after the options become "
-           "$0, $1 and so on"},
+// What says which policy holds: the same for every command that makes one.
+constexpr std::array kPolicyOptions = {
     Option{Opt::kSpec, "--spec", "", "FILE", false, Completes::kFile, "",
            "Take everything from this sandbox description (see cordon schema); the other options "
            "add to it. Nothing is then writable but what it lists"},
@@ -39,14 +37,31 @@ constexpr std::array kRunOptions = {
            "Allow writing to PATH and below it; globs are allowed"},
     Option{Opt::kDenyWrite, "--deny-write", "", "PATH", true, Completes::kFile, "",
            "Keep PATH read-only inside what is writable"},
+    Option{Opt::kDenyName, "--deny-name", "", "GLOB", true, Completes::kNothing, "",
+           "Refuse to create, write, rename to or link to names that match GLOB (*.key), anywhere "
+           "in what is writable; a leading ! makes an exception"},
+    Option{Opt::kDefaultDenyNames, "--default-deny-names", "", "", false, Completes::kNothing, "",
+           "Add the built-in list of names of secrets (.env, *.key, *.pem) to --deny-name"},
     Option{Opt::kAllowRead, "--allow-read", "", "PATH", true, Completes::kFile, "",
            "Keep PATH readable below a denied directory"},
     Option{Opt::kDenyRead, "--deny-read", "", "PATH", true, Completes::kFile, "",
            "Hide the contents of PATH"},
     Option{Opt::kMount, "--mount", "", "HOST[:GUEST][:ro]", true, Completes::kFile, "",
            "Show HOST at GUEST, writable unless ro is added; write \\: for a colon inside a path"},
+    Option{Opt::kAllowUnixSocket, "--allow-unix-socket", "", "PATH", true, Completes::kFile, "",
+           "Let the command connect to this unix socket of the host, which hands it whatever the "
+           "server does"},
     Option{Opt::kNoDefaultDenies, "--no-default-denies", "", "", false, Completes::kNothing, "",
            "Leave out the built-in list of secrets that cannot be read"},
+};
+
+constexpr std::array kLineOption = {
+    Option{Opt::kShellLine, "-c", "", "LINE", false, Completes::kNothing, "",
+           "Run LINE with bash, or sh where there is no bash; arguments after the options become "
+           "$0, $1 and so on"},
+};
+
+constexpr std::array kExecOptions = {
     Option{Opt::kEnv, "--env", "", "NAME[=VALUE]", true, Completes::kVariable, "",
            "Set a variable inside, or pass the caller's through as it is"},
     Option{Opt::kKeepEnv, "--keep-env", "", "NAME", true, Completes::kVariable, "",
@@ -66,14 +81,57 @@ constexpr std::array kRunOptions = {
     Option{Opt::kEvents, "--events", "", "FD|FILE", false, Completes::kFile, "",
            "Write events as JSON Lines to an open descriptor or to a file"},
     Option{Opt::kQuiet, "--quiet", "", "", false, Completes::kNothing, "",
-           "Print no warnings; errors are still printed"},
+           "Print no warnings and no summary of refusals; errors are still printed"},
+    Option{Opt::kDebug, "--debug", "", "", false, Completes::kNothing, "",
+           "Say what was removed from the environment, how limits are held, and each refusal as "
+           "it comes"},
+};
+
+constexpr std::array kRunOnlyOptions = {
+    Option{Opt::kStrictReads, "--strict-reads", "", "", false, Completes::kNothing, "",
+           "Trap every open, so that each denied read is reported with its path; an open then "
+           "costs some 15 microseconds more"},
     Option{Opt::kDryRun, "--dry-run", "", "", false, Completes::kNothing, "",
            "Print the effective policy and how each rule would be held; run nothing"},
     Option{Opt::kJson, "--json", "", "", false, Completes::kNothing, "", "With --dry-run: as JSON"},
-    Option{Opt::kDebug, "--debug", "", "", false, Completes::kNothing, "",
-           "Say what was removed from the environment, and how limits are held"},
     kHelpOption,
 };
+
+template <std::size_t... N>
+constexpr auto Join(const std::array<Option, N>&... parts) {
+  std::array<Option, (N + ...)> all{};
+  std::size_t at = 0;
+  const auto add = [&](const auto& part) {
+    for (const Option& option : part) all[at++] = option;
+  };
+  (add(parts), ...);
+  return all;
+}
+
+constexpr auto kRunOptions = Join(kLineOption, kPolicyOptions, kExecOptions, kRunOnlyOptions);
+
+constexpr std::array kTraceOnlyOptions = {
+    Option{Opt::kOutput, "--output", "", "FILE", false, Completes::kFile, "",
+           "Write the proposed block to FILE as well"},
+    kHelpOption,
+};
+constexpr auto kTraceOptions = Join(kLineOption, kPolicyOptions, kExecOptions, kTraceOnlyOptions);
+
+constexpr std::array kQuestionOptions = {
+    Option{Opt::kChange, "--change", "", "PATH", false, Completes::kFile, "",
+           "Ask whether the contents of PATH may be changed"},
+    Option{Opt::kCreate, "--create", "", "PATH", false, Completes::kFile, "",
+           "Ask whether PATH may be created; with a trailing slash, as a directory"},
+    Option{Opt::kRemove, "--remove", "", "PATH", false, Completes::kFile, "",
+           "Ask whether PATH may be removed"},
+    Option{Opt::kRename, "--rename", "", "FROM", false, Completes::kFile, "",
+           "Ask whether FROM may be renamed to PATH"},
+    Option{Opt::kConnect, "--connect", "", "SOCKET", false, Completes::kFile, "",
+           "Ask whether a unix socket may be connected to"},
+    Option{Opt::kJson, "--json", "", "", false, Completes::kNothing, "", "Print JSON"},
+    kHelpOption,
+};
+constexpr auto kExplainOptions = Join(kQuestionOptions, kPolicyOptions);
 
 constexpr std::array kDoctorOptions = {
     Option{Opt::kJson, "--json", "", "", false, Completes::kNothing, "", "Print JSON"},
@@ -97,6 +155,24 @@ constexpr std::array kCommands = {
             "126 when the command cannot be run, 127 when it is not found, 128+n when signal n "
             "ended it.",
             kRunOptions, true, ""},
+    Command{
+        "trace", "[--] COMMAND [ARGUMENT]...",
+        "Run a command contained, and propose what its policy lacks",
+        "The boundary is the one of cordon run, and nothing is opened. Every open is looked at, "
+        "so that denied reads are seen with their path (cordon run --strict-reads).\n"
+        "At the end the smallest additions that the refusals justify are printed on standard "
+        "error, as a block for a sandbox description and as options. What nothing should or "
+        "can lift is listed with the reason. Read before you use it.\n"
+        "The exit code is the command's, as with cordon run.",
+        kTraceOptions, true, ""},
+    Command{"explain", "[PATH]", "Say what the policy answers for a path, and why",
+            "cordon explain PATH tells whether PATH may be read and whether it may be written; the "
+            "options ask one other question. The policy is the one that cordon run would use with "
+            "the same options, so --write, --deny-read and the like belong to it.\n"
+            "The answer names the rule, where it was written, what holds it, and what would change "
+            "it. The exit code is 0 when the answer is yes (PATH alone: when it may be read), 1 "
+            "when it is no, 125 when the question is wrong.",
+            kExplainOptions, false, ""},
     Command{"doctor", "", "Say what this machine supports, and what to do where it does not",
             "The exit code is 0 when cordon run can work here, 1 when not.", kDoctorOptions, false,
             ""},
@@ -111,7 +187,7 @@ constexpr std::array kCommands = {
     Command{"schema", "", "Print the JSON Schema of sandbox descriptions", "", kPlainOptions, false,
             ""},
     Command{"help", "[COMMAND]", "Show help for a command", "", kPlainOptions, false,
-            "run|doctor|ps|kill|completion|schema|help"},
+            "run|trace|explain|doctor|ps|kill|completion|schema|help"},
 };
 
 const Option* FindOption(std::span<const Option> options, std::string_view name) {

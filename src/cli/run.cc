@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "cli/denial_summary.h"
 #include "cli/dry_run.h"
 #include "cli/event_sink.h"
 #include "cli/quantity.h"
@@ -15,28 +16,13 @@
 #include "cli/run_plan.h"
 #include "cli/signals.h"
 #include "cli/terminal_relay.h"
-#include "policy/environment.h"
+#include "cli/text.h"
 #include "session/session.h"
 
 namespace cordon::cli {
 namespace {
 
 using session::Session;
-
-Result<Caller> LookAtCaller(const Arguments& arguments) {
-  Caller caller;
-  caller.environment = policy::EnvironmentFrom(environ);
-  auto directory = CurrentDirectory();
-  const auto workdir = arguments.Last(Opt::kWorkdir);
-  if (directory.ok()) {
-    caller.directory = *std::move(directory);
-  } else if (workdir && workdir->starts_with('/')) {
-    caller.directory = "/";
-  } else {
-    return std::move(directory).error();
-  }
-  return caller;
-}
 
 void SayDetails(const RunPlan& plan, const session::LaunchOptions& options,
                 const Session& session) {
@@ -62,7 +48,9 @@ void SayEnd(const RunPlan& plan, const session::ExecResult& result) {
     ReportError(*result.start_error);
     return;
   }
-  if (plan.quiet) return;
+  // The session's own failure is no news that --quiet may keep back.
+  const bool failed = result.killed_reason.starts_with("session-");
+  if (plan.quiet && !failed) return;
   if (result.timed_out) {
     const auto limit = plan.spec.limits.wall_time;
     ReportNote("time limit" + (limit ? " of " + FormatDuration(*limit) : std::string()) +
@@ -91,43 +79,60 @@ int RunInSession(const RunPlan& plan, Session& session, SignalInbox& inbox) {
   return end->result.ShellStatus();
 }
 
+void SayAtOnce(const session::Event& event) {
+  if (event.type != "violation" && event.type != "changed" && event.type != "gap") return;
+  // With a terminal in raw mode a newline alone would not return to the first column.
+  const char* end = ::isatty(STDERR_FILENO) != 0 ? "\r\n" : "\n";
+  (void)WriteAll(STDERR_FILENO, "cordon: " + DenialLine(event) + end);
+}
+
+Status SaySummary(const RunPlan& plan, const Ended& ended) {
+  if (plan.quiet) return Ok();
+  const Events events = plan.events ? Events::kWritten : Events::kNone;
+  (void)WriteAll(STDERR_FILENO, DenialSummary(ended.violations, ended.policy, events));
+  return Ok();
+}
+
 }  // namespace
+
+int RunPlanned(const RunPlan& plan, const std::function<Status(const Ended&)>& say) {
+  session::LaunchOptions options = LaunchOptionsFor(plan);
+  const auto inbox = SignalInbox::Install();
+  if (!inbox.ok()) return ReportError(inbox.error());
+  std::unique_ptr<EventSink> events;
+  if (plan.events) {
+    auto opened = EventSink::Open(*plan.events, &SignalInbox::TerminationSeen);
+    if (!opened.ok()) return ReportError(opened.error());
+    events = *std::move(opened);
+  }
+  if (plan.events || plan.debug) {
+    options.on_event = [&events, &plan](const session::Event& event) {
+      if (events) events->Write(event);
+      if (plan.debug) SayAtOnce(event);
+    };
+  }
+  auto session = Session::Launch(plan.spec, options);
+  if (const auto caught = (*inbox)->TakeTermination()) return 128 + *caught;
+  if (!session.ok()) return ReportError(session.error());
+  SayWarnings(plan, **session);
+  SayDetails(plan, options, **session);
+  int code = RunInSession(plan, **session, **inbox);
+  if (const Status gone = (*session)->Destroy(); !gone.ok()) return ReportError(gone.error());
+  events.reset();
+  const Status said = say(Ended{(*session)->policy(), (*session)->violations().all()});
+  if (!said.ok()) code = ReportError(said.error());
+  // Taking thousands of strings apart one by one would be the last thing that the caller waits for.
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
 
 int RunMain(const Arguments& arguments) {
   const auto caller = LookAtCaller(arguments);
   if (!caller.ok()) return ReportError(caller.error());
   const auto plan = MakeRunPlan(arguments, *caller);
   if (!plan.ok()) return ReportError(plan.error());
-
-  session::LaunchOptions options;
-  options.single_policy = true;
-  options.workdir_writable = plan->workdir_writable;
-  options.workdir_exact = plan->workdir_exact;
-  options.keep_readable = true;
-  options.uid = plan->uid;
-  if (!plan->argv.empty()) options.label = plan->argv[0].substr(plan->argv[0].rfind('/') + 1);
-  if (plan->dry_run) return DryRunMain(*plan, options);
-
-  const auto inbox = SignalInbox::Install();
-  if (!inbox.ok()) return ReportError(inbox.error());
-  std::unique_ptr<EventSink> events;
-  if (plan->events) {
-    auto opened = EventSink::Open(*plan->events, &SignalInbox::TerminationSeen);
-    if (!opened.ok()) return ReportError(opened.error());
-    events = *std::move(opened);
-    options.on_event = [&events](const session::Event& event) { events->Write(event); };
-  }
-  auto session = Session::Launch(plan->spec, options);
-  if (const auto caught = (*inbox)->TakeTermination()) return 128 + *caught;
-  if (!session.ok()) return ReportError(session.error());
-  SayWarnings(*plan, **session);
-  SayDetails(*plan, options, **session);
-  const int code = RunInSession(*plan, **session, **inbox);
-  if (const Status gone = (*session)->Destroy(); !gone.ok()) return ReportError(gone.error());
-  events.reset();
-  // Taking thousands of strings apart one by one would be the last thing that the caller waits for.
-  std::fflush(nullptr);
-  std::_Exit(code);
+  if (plan->dry_run) return DryRunMain(*plan, LaunchOptionsFor(*plan));
+  return RunPlanned(*plan, [&plan](const Ended& ended) { return SaySummary(*plan, ended); });
 }
 
 }  // namespace cordon::cli

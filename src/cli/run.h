@@ -1,7 +1,14 @@
 // `cordon run`: launch, one exec, destroy.
 #pragma once
 
+#include <functional>
+#include <vector>
+
+#include "base/error.h"
 #include "cli/options.h"
+#include "cli/run_plan.h"
+#include "policy/policy.h"
+#include "session/violation.h"
 
 namespace cordon::cli {
 
@@ -10,5 +17,15 @@ namespace cordon::cli {
 // got the terminating signal n, whatever the command did with it.
 // The caller's terminal is left as it was on every path.
 int RunMain(const Arguments& arguments);
+
+// What a run leaves to be said.
+struct Ended {
+  const policy::EffectivePolicy& policy;
+  const std::vector<session::Violation>& violations;
+};
+// The same for a plan with a command. `say` is called once, when the session is gone; an error of
+// its own makes the exit code 125. Does not return when the session was launched: it ends the
+// process with the exit code.
+int RunPlanned(const RunPlan& plan, const std::function<Status(const Ended&)>& say);
 
 }  // namespace cordon::cli

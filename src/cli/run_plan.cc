@@ -11,6 +11,7 @@
 #include "cli/mount_arg.h"
 #include "cli/profile.h"
 #include "cli/quantity.h"
+#include "policy/environment.h"
 #include "policy/policy.h"
 #include "policy/spec_json.h"
 
@@ -132,8 +133,13 @@ Status ApplyOption(const Option& option, const std::string& value, RunPlan& plan
     case Opt::kMode: ChooseMode(value, spec); break;
     case Opt::kWrite: spec.filesystem.allow_write.push_back(rule()); break;
     case Opt::kDenyWrite: spec.filesystem.deny_write.push_back(rule()); break;
+    case Opt::kDenyName:
+      spec.filesystem.deny_names.push_back({value, false, FromOption(option)});
+      break;
+    case Opt::kDefaultDenyNames: spec.filesystem.default_deny_names = true; break;
     case Opt::kAllowRead: spec.filesystem.allow_read.push_back(rule()); break;
     case Opt::kDenyRead: spec.filesystem.deny_read.push_back(rule()); break;
+    case Opt::kAllowUnixSocket: spec.network.allow_unix_sockets.push_back(rule()); break;
     case Opt::kMount: return AddMount(option, value, plan, caller);
     case Opt::kNoDefaultDenies: spec.filesystem.default_denies = false; break;
     case Opt::kEnv: return AddVariable(option, value, plan, caller);
@@ -145,6 +151,7 @@ Status ApplyOption(const Option& option, const std::string& value, RunPlan& plan
     case Opt::kEvents: plan.events = value; break;
     case Opt::kTty: plan.tty = TtyChoice::kAlways; break;
     case Opt::kNoTty: plan.tty = TtyChoice::kNever; break;
+    case Opt::kStrictReads: plan.strict_reads = true; break;
     case Opt::kQuiet: plan.quiet = true; break;
     case Opt::kDebug: plan.debug = true; break;
     case Opt::kDryRun: plan.dry_run = true; break;
@@ -161,14 +168,17 @@ Status CheckTogether(const Arguments& arguments) {
                      "leave one of them out");
   };
   CORDON_CHECK(both(Opt::kSpec, Opt::kProfile, "--spec and --profile"));
-  CORDON_CHECK(both(Opt::kTty, Opt::kNoTty, "--tty and --no-tty"));
+  return both(Opt::kTty, Opt::kNoTty, "--tty and --no-tty");
+}
+
+Status CheckCommand(const Arguments& arguments) {
   if (arguments.Has(Opt::kJson) && !arguments.Has(Opt::kDryRun)) {
     return MakeError(ErrorCode::kInvalid, "--json is only for --dry-run",
                      "cordon run --dry-run --json");
   }
   const bool has_command = arguments.Has(Opt::kShellLine) || !arguments.operands.empty();
   if (!has_command && !arguments.Has(Opt::kDryRun)) {
-    return MakeError(ErrorCode::kInvalid, "run: there is no command to run",
+    return MakeError(ErrorCode::kInvalid, "there is no command to run",
                      "cordon run -- COMMAND, or cordon run -c 'shell line'");
   }
   return Ok();
@@ -234,7 +244,22 @@ Result<std::string> CurrentDirectory() {
   return report;
 }
 
-Result<RunPlan> MakeRunPlan(const Arguments& arguments, const Caller& caller) {
+Result<Caller> LookAtCaller(const Arguments& arguments) {
+  Caller caller;
+  caller.environment = policy::EnvironmentFrom(environ);
+  auto directory = CurrentDirectory();
+  const auto workdir = arguments.Last(Opt::kWorkdir);
+  if (directory.ok()) {
+    caller.directory = *std::move(directory);
+  } else if (workdir && workdir->starts_with('/')) {
+    caller.directory = "/";
+  } else {
+    return std::move(directory).error();
+  }
+  return caller;
+}
+
+Result<RunPlan> MakePolicyPlan(const Arguments& arguments, const Caller& caller) {
   CORDON_CHECK(CheckTogether(arguments));
   RunPlan plan;
   CORDON_CHECK(ReadBase(arguments, caller, plan));
@@ -242,8 +267,26 @@ Result<RunPlan> MakeRunPlan(const Arguments& arguments, const Caller& caller) {
   for (const Arguments::Value& value : arguments.values) {
     CORDON_CHECK(ApplyOption(*value.option, value.value, plan, caller));
   }
+  return plan;
+}
+
+Result<RunPlan> MakeRunPlan(const Arguments& arguments, const Caller& caller) {
+  CORDON_CHECK(CheckCommand(arguments));
+  CORDON_TRY(RunPlan plan, MakePolicyPlan(arguments, caller));
   ChooseCommand(arguments, plan);
   return plan;
+}
+
+session::LaunchOptions LaunchOptionsFor(const RunPlan& plan) {
+  session::LaunchOptions options;
+  options.single_policy = true;
+  options.workdir_writable = plan.workdir_writable;
+  options.workdir_exact = plan.workdir_exact;
+  options.keep_readable = true;
+  options.uid = plan.uid;
+  options.strict_reads = plan.strict_reads;
+  if (!plan.argv.empty()) options.label = plan.argv[0].substr(plan.argv[0].rfind('/') + 1);
+  return options;
 }
 
 }  // namespace cordon::cli

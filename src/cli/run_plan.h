@@ -1,4 +1,4 @@
-// From the arguments of `cordon run` to what is run and how.
+// From the arguments of `cordon run` (and trace, and explain) to what is run and how.
 #pragma once
 
 #include <map>
@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/stdio_plan.h"
 #include "policy/spec.h"
+#include "session/session.h"
 
 namespace cordon::cli {
 
@@ -27,6 +28,7 @@ struct RunPlan {
   std::optional<std::uint32_t> uid;
   TtyChoice tty = TtyChoice::kAuto;
   std::optional<std::string> events;
+  bool strict_reads = false;  // as session::LaunchOptions has it
   bool quiet = false, debug = false, dry_run = false, json = false;
   std::vector<std::string> warnings;
 };
@@ -34,7 +36,16 @@ struct RunPlan {
 // The directory of this process. Error: it was removed, or may not be looked up.
 Result<std::string> CurrentDirectory();
 
+// Who calls: the environment and the directory of this process. Error: the directory is gone, and
+// no absolute --workdir is given either.
+Result<Caller> LookAtCaller(const Arguments& arguments);
+
 // Reads --spec or --profile and puts the other options on top. Errors name the option.
 Result<RunPlan> MakeRunPlan(const Arguments& arguments, const Caller& caller);
+// The same without a command, for questions about the policy.
+Result<RunPlan> MakePolicyPlan(const Arguments& arguments, const Caller& caller);
+
+// How a session of this plan is launched; what it says and to whom is added by the caller.
+session::LaunchOptions LaunchOptionsFor(const RunPlan& plan);
 
 }  // namespace cordon::cli

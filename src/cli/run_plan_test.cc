@@ -60,6 +60,36 @@ TEST_F(RunPlanTest, TheModeIsTakenFromTheOption) {
   EXPECT_EQ(plan->spec.mode, policy::Mode::kReview);
 }
 
+TEST_F(RunPlanTest, NamesThatAreRefused) {
+  const auto plan = Make({"--deny-name", "*.key", "--deny-name", "!test.key", "true"});
+  ASSERT_TRUE(plan.ok());
+  const auto& names = plan->spec.filesystem.deny_names;
+  ASSERT_EQ(names.size(), 2u);
+  EXPECT_EQ(names[1].text, "!test.key");
+  EXPECT_EQ(names[1].source.origin, "command line: --deny-name");
+  EXPECT_FALSE(plan->spec.filesystem.default_deny_names);
+  EXPECT_TRUE(Make({"--default-deny-names", "true"})->spec.filesystem.default_deny_names);
+}
+
+TEST_F(RunPlanTest, StrictReadsReachTheSession) {
+  EXPECT_FALSE(LaunchOptionsFor(*Make({"true"})).strict_reads);
+  const auto plan = Make({"--strict-reads", "/bin/true"});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(LaunchOptionsFor(*plan).strict_reads);
+  EXPECT_EQ(LaunchOptionsFor(*plan).label, "true");
+}
+
+TEST_F(RunPlanTest, AQuestionAboutThePolicyNeedsNoCommand) {
+  const auto arguments =
+      ParseArguments(*FindCommand("explain"),
+                     std::vector<std::string>{"--json", "--write", "/data", "--create", "/data/x"});
+  ASSERT_TRUE(arguments.ok());
+  const auto plan = MakePolicyPlan(*arguments, caller_);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->spec.filesystem.allow_write.size(), 1u);
+  EXPECT_EQ(plan->spec.filesystem.allow_write[0].text, "/data");
+}
+
 TEST_F(RunPlanTest, OptionsFillTheSpec) {
   const auto plan = Make({"--deny-read", "*.pem", "--timeout", "2m", "--memory", "1G", "--pids",
                           "64", "--uid", "1000", "--env", "A=b=c", "--env", "SHELLTOOL",
@@ -92,11 +122,17 @@ TEST_F(RunPlanTest, MountsAreMadeAbsolute) {
 
 TEST_F(RunPlanTest, RelativeRulesMeanTheCallersDirectory) {
   std::filesystem::create_directory(directory_ + "/sub");
-  const auto plan = Make({"--workdir", "sub", "--write", "out", "--deny-read", "*.key", "true"});
+  const auto plan = Make({"--workdir", "sub", "--write", "out", "--deny-read", "*.key",
+                          "--allow-unix-socket", "a.sock", "--allow-unix-socket=~/b.sock", "true"});
   ASSERT_TRUE(plan.ok());
   EXPECT_EQ(plan->spec.guest_workdir, directory_ + "/sub");
   EXPECT_EQ(plan->spec.filesystem.allow_write[0].text, directory_ + "/out");
   EXPECT_EQ(plan->spec.filesystem.deny_read[0].text, directory_ + "/*.key");
+  ASSERT_EQ(plan->spec.network.allow_unix_sockets.size(), 2u);
+  EXPECT_EQ(plan->spec.network.allow_unix_sockets[0].text, directory_ + "/a.sock");
+  EXPECT_EQ(plan->spec.network.allow_unix_sockets[1].text, "~/b.sock");
+  EXPECT_EQ(plan->spec.network.allow_unix_sockets[0].source.origin,
+            "command line: --allow-unix-socket");
 }
 
 TEST_F(RunPlanTest, AShellLineRunsWithAShell) {

@@ -14,6 +14,10 @@
 //   3. the first rule of that number whose conditions all hold   -> its action
 //   4. none                                                      -> default_action
 //
+// SECCOMP_RET_USER_NOTIF asks the supervisor (FilterOptions::Supervision); only values in registers
+// decide whether it is asked. A program with such rows is loaded with a listener, or these calls
+// answer ENOSYS.
+//
 // Calls that need no look at their arguments are decided by number alone in a binary search, so
 // that the kernel's own per-call cache (seccomp action cache, since 5.11) keeps plain reads free.
 // Pure and thread-safe. Sources: seccomp(2), Documentation/userspace-api/seccomp_filter.rst.
@@ -40,14 +44,31 @@ inline constexpr Arch kNativeArch = Arch::kAarch64;
 // AUDIT_ARCH_* of the machine.
 std::uint32_t AuditArch(Arch arch);
 
+// Which calls ask the supervisor. Everything else, read, write, stat and unlink among them, is as
+// fast as without one.
+struct Supervision {
+  // Opens that write, create, empty or make an unnamed file, and every call that makes, moves or
+  // removes a directory entry, except removals of files (a protected one is a mount point). Closes
+  // the ioctls of btrfs, bcachefs and OCFS2 that make names.
+  bool names = false;
+  // Every open, except of O_PATH descriptors, which give no content.
+  bool reads = false;
+  // connect and bind; `names` alone has bind, which makes a name.
+  bool sockets = false;
+  bool umask = false;
+  bool exec_reports = false;
+  bool Any() const { return names || reads || sockets || umask || exec_reports; }
+};
+
 struct FilterOptions {
   // Lets namespaces and mounts be made inside (allowNestedSandbox).
   bool allow_nested_sandbox = false;
   // AF_UNIX SOCK_DGRAM reaches any path by sendto(2), unseen by a filter (12.17).
   bool allow_unix_datagram = false;
-  // openat2(2) hides its flags behind a pointer. A session whose supervisor judges opens by the
-  // flags of open(2) and openat(2) sets this, and programs then use the older call.
+  // openat2(2) hides its flags behind a pointer; refused, programs use the older call. Supervision
+  // of names or reads implies it.
   bool refuse_openat2 = false;
+  Supervision supervise = {};
   Arch arch = kNativeArch;
 };
 
@@ -88,7 +109,7 @@ std::uint32_t Evaluate(const FilterSpec& spec, const seccomp_data& call);
 
 FilterSpec BaselineSpec(const FilterOptions& options);
 // REQUIRES: argument indices below 6, `reviewed` in order. The result may be loaded when it has at
-// most BPF_MAXINSNS (4096) instructions; the baseline has some 200.
+// most BPF_MAXINSNS (4096) instructions; the baseline has some 200, a supervised one some 300.
 std::vector<sock_filter> Compile(const FilterSpec& spec);
 inline std::vector<sock_filter> BaselineFilter(const FilterOptions& options) {
   return Compile(BaselineSpec(options));

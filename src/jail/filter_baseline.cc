@@ -19,25 +19,10 @@
 #include <iterator>
 #include <span>
 
-#include "jail/filter.h"
+#include "jail/filter_builder.h"
 
 namespace cordon::jail {
 namespace {
-
-using Checks = std::vector<ArgCheck>;
-
-constexpr std::uint32_t kAllow = SECCOMP_RET_ALLOW;
-constexpr std::uint32_t Refuse(int error) {
-  return SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error);
-}
-
-// Call numbers of each machine; -1: it has no such call.
-struct Call {
-  const char* name;
-  int x86_64;
-  int aarch64;
-  int On(Arch arch) const { return arch == Arch::kX86_64 ? x86_64 : aarch64; }
-};
 
 // Calls that are refused whatever their arguments.
 struct Refusal {
@@ -141,49 +126,28 @@ constexpr Call kScheduling[] = {{"sched_setparam", 142, 118},
 constexpr CallRange kReviewedX86_64[] = {{0, 336}, {424, 469}};
 constexpr CallRange kReviewedAarch64[] = {{0, 243}, {260, 294}, {424, 469}};
 
-// The kernel takes these arguments as 32-bit values and drops what stands above them, so that a
-// comparison of all 64 bits would be passed by setting one more.
-constexpr std::uint64_t kInt = 0xffffffff;
-
-ArgCheck Is(unsigned index, std::uint64_t value, std::uint64_t mask = kInt) {
-  return {.index = index, .mask = mask, .op = ArgCheck::Op::kEqual, .value = value};
+// Closed by construction: what nobody reviewed is unknown.
+FilterSpec EmptySpec(Arch arch) {
+  FilterSpec spec;
+  spec.arch = AuditArch(arch);
+  // A program of another machine whose every call fails spins or crashes without a word
+  // (musl's exit loops until it works); SIGSYS says what happened.
+  spec.foreign_action = SECCOMP_RET_KILL_PROCESS;
+  spec.default_action = kAllow;
+  spec.unknown_action = Refuse(ENOSYS);
+  if (arch == Arch::kX86_64) {
+    spec.reviewed.assign(std::begin(kReviewedX86_64), std::end(kReviewedX86_64));
+  } else {
+    spec.reviewed.assign(std::begin(kReviewedAarch64), std::end(kReviewedAarch64));
+  }
+  return spec;
 }
-ArgCheck HasAny(unsigned index, std::uint64_t mask) {
-  return {.index = index, .mask = mask, .op = ArgCheck::Op::kMaskedAny, .value = 0};
+
+using Builder = FilterBuilder;
+
+void Add(Builder& b, std::span<const Refusal> refusals) {
+  for (const Refusal& r : refusals) b.Add(r.call, {}, Refuse(r.error), "", r.reason);
 }
-
-class Builder {
- public:
-  explicit Builder(const FilterOptions& options) : options_(options) {
-    const bool x86 = options.arch == Arch::kX86_64;
-    spec_.arch = AuditArch(options.arch);
-    // A program of another machine whose every call fails spins or crashes without a word
-    // (musl's exit loops until it works); SIGSYS says what happened.
-    spec_.foreign_action = SECCOMP_RET_KILL_PROCESS;
-    spec_.default_action = kAllow;
-    spec_.unknown_action = Refuse(ENOSYS);
-    if (x86) {
-      spec_.reviewed.assign(std::begin(kReviewedX86_64), std::end(kReviewedX86_64));
-    } else {
-      spec_.reviewed.assign(std::begin(kReviewedAarch64), std::end(kReviewedAarch64));
-    }
-  }
-
-  void Add(const Call& call, Checks when, std::uint32_t action, const char* condition,
-           const char* reason) {
-    const int nr = call.On(options_.arch);
-    if (nr < 0) return;
-    spec_.rules.push_back({nr, std::move(when), action, reason, call.name, condition});
-  }
-  void Add(std::span<const Refusal> refusals) {
-    for (const Refusal& r : refusals) Add(r.call, {}, Refuse(r.error), "", r.reason);
-  }
-  FilterSpec Take() { return std::move(spec_); }
-
- private:
-  const FilterOptions& options_;
-  FilterSpec spec_;
-};
 
 void AddNamespaces(Builder& b) {
   constexpr std::uint64_t kNew = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |
@@ -313,18 +277,19 @@ void AddDevices(Builder& b) {
 }  // namespace
 
 FilterSpec BaselineSpec(const FilterOptions& options) {
-  Builder b(options);
+  Builder b(options.arch, EmptySpec(options.arch));
   if (!options.allow_nested_sandbox) {
     AddNamespaces(b);
-    b.Add(kNesting);
+    Add(b, kNesting);
   }
-  b.Add(kAlways);
+  Add(b, kAlways);
   AddPersonality(b);
   AddTerminal(b);
   AddSockets(b, options);
   AddDevices(b);
   AddInit(b);
-  if (options.refuse_openat2) {
+  AddSupervision(b, options.supervise);
+  if (options.refuse_openat2 || options.supervise.names || options.supervise.reads) {
     b.Add(kOpenat2, {}, Refuse(ENOSYS), "", "its flags are behind a pointer; programs use openat");
   }
   return b.Take();

@@ -146,7 +146,8 @@ void ExpectNumbersOf(Arch arch, const char* header) {
   if (numbers.empty()) GTEST_SKIP() << header << " is not installed";
   FilterOptions options;
   options.arch = arch;
-  options.refuse_openat2 = true;
+  options.supervise = {
+      .names = true, .reads = true, .sockets = true, .umask = true, .exec_reports = true};
   int found = 0;
   for (const SyscallRule& rule : BaselineSpec(options).rules) {
     auto it = numbers.find(rule.call);
@@ -183,6 +184,14 @@ void ExpectGolden(const std::string& name, const std::string& text) {
   EXPECT_EQ(text, golden.str()) << "if the change is meant: CORDON_UPDATE_GOLDEN=1";
 }
 
+// The rows that supervision adds, without the baseline's.
+std::string DescribeSupervision(Arch arch, Supervision supervise) {
+  FilterSpec spec = BaselineSpec({.supervise = supervise, .arch = arch});
+  const auto baseline = static_cast<std::ptrdiff_t>(BaselineSpec({.arch = arch}).rules.size());
+  spec.rules.erase(spec.rules.begin(), spec.rules.begin() + baseline);
+  return Describe(spec);
+}
+
 TEST(FilterBaselineTest, DescriptionIsTheGoldenOne) {
   ExpectGolden("filter_x86_64.txt", Describe(BaselineSpec({.arch = Arch::kX86_64})));
   ExpectGolden("filter_aarch64.txt", Describe(BaselineSpec({.arch = Arch::kAarch64})));
@@ -191,6 +200,19 @@ TEST(FilterBaselineTest, DescriptionIsTheGoldenOne) {
 TEST(FilterBaselineTest, ProgramIsTheGoldenOne) {
   ExpectGolden("filter_program_x86_64.txt", Disassemble(BaselineFilter({.arch = Arch::kX86_64})));
   ExpectGolden("filter_program_aarch64.txt", Disassemble(BaselineFilter({.arch = Arch::kAarch64})));
+}
+
+TEST(FilterBaselineTest, SupervisedDescriptionAndProgramAreTheGoldenOnes) {
+  const Supervision standard{.names = true, .sockets = true, .umask = true, .exec_reports = true};
+  Supervision strict = standard;
+  strict.reads = true;
+  for (const Arch arch : {Arch::kX86_64, Arch::kAarch64}) {
+    const std::string end = arch == Arch::kX86_64 ? "x86_64.txt" : "aarch64.txt";
+    ExpectGolden("filter_supervised_" + end, DescribeSupervision(arch, standard));
+    ExpectGolden("filter_strict_reads_" + end, DescribeSupervision(arch, strict));
+    ExpectGolden("filter_program_supervised_" + end,
+                 Disassemble(BaselineFilter({.supervise = standard, .arch = arch})));
+  }
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 // The real program in the real kernel, in a forked child, as whichever user runs the test.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <spawn.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include "base/unique_fd.h"
 #include "jail/filter.h"
 #include "jail/filter_cases.h"
+#include "jail/filter_supervised_cases.h"
 
 namespace cordon::jail {
 namespace {
@@ -112,6 +115,130 @@ TEST(FilterKernelTest, TheFilterRefusesAndNotTheKernel) {
     EXPECT_GE(outcomes[i].refused, int{kMark}) << calls[i].name;
     EXPECT_LT(outcomes[i].neighbour, int{kMark}) << "neighbour of " << calls[i].name;
   }
+}
+
+// The listener of `program`, or -1.
+int LoadWithListener(std::vector<sock_filter> program) {
+  sock_fprog form{static_cast<unsigned short>(program.size()), program.data()};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
+  return static_cast<int>(
+      ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &form));
+}
+
+// No call returns it of itself.
+constexpr int kAnswer = 3000;
+
+// Answers every notification with `kAnswer` until no process has the filter any more.
+void AnswerAll(int listener) {
+  pollfd wait{listener, POLLIN, 0};
+  while (::poll(&wait, 1, -1) == 1 && (wait.revents & POLLIN) != 0) {
+    seccomp_notif asked{};
+    if (::ioctl(listener, SECCOMP_IOCTL_NOTIF_RECV, &asked) != 0) continue;
+    seccomp_notif_resp answer{};
+    answer.id = asked.id;
+    answer.error = -kAnswer;
+    ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+  }
+}
+
+// Runs `body` in a child under `program`, with this process as its supervisor. Exit status 98: the
+// kernel gives no listener (this test itself runs under one, or its filter is refused).
+template <typename Body>
+int StatusSupervised(const std::vector<sock_filter>& program, Body body) {
+  int ends[2];
+  EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  UniqueFd reader(ends[0]), writer(ends[1]);
+  // The descriptors are shared, so that the child's listener is this process's too.
+  const auto child =
+      static_cast<pid_t>(::syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, nullptr, nullptr, 0));
+  if (child == 0) {
+    const int listener = LoadWithListener(program);
+    if (::write(writer.get(), &listener, sizeof listener) != sizeof listener || listener < 0) {
+      ::_exit(98);
+    }
+    ::_exit(body());
+  }
+  int listener = -1;
+  EXPECT_EQ(::read(reader.get(), &listener, sizeof listener), ssize_t{sizeof listener});
+  if (UniqueFd held(listener); held.valid()) AnswerAll(held.get());
+  int status = -1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+bool NoListener(int status) { return WIFEXITED(status) && WEXITSTATUS(status) == 98; }
+
+TEST(FilterKernelTest, TheSupervisorIsAskedAboutEachCallAndNotAboutItsNeighbour) {
+  const std::vector<AskedCall> calls = AskedCalls();
+  const std::vector<sock_filter> program = BaselineFilter(SupervisedOptions());
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  UniqueFd reader(ends[0]), writer(ends[1]);
+  const int status = StatusSupervised(program, [&] {
+    for (const AskedCall& c : calls) {
+      const Outcome outcome{Try(c.nr, c.args), Try(c.neighbour_nr, c.neighbour_args)};
+      if (::write(writer.get(), &outcome, sizeof outcome) != sizeof outcome) return 1;
+    }
+    return 0;
+  });
+  if (NoListener(status)) GTEST_SKIP() << "no listener for user notifications";
+  ASSERT_EQ(status, 0);
+  for (const AskedCall& c : calls) {
+    Outcome outcome;
+    ASSERT_EQ(::read(reader.get(), &outcome, sizeof outcome), ssize_t{sizeof outcome});
+    EXPECT_EQ(outcome.refused, kAnswer) << c.name;
+    EXPECT_NE(outcome.neighbour, kAnswer) << "neighbour of " << c.name;
+  }
+}
+
+TEST(FilterKernelTest, SupervisedRefusalsAreMadeByTheFilter) {
+  const std::vector<RefusedCall> calls = SupervisedRefusals();
+  const std::vector<Outcome> outcomes = TryAll(BaselineFilter(SupervisedOptions()), calls);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_EQ(outcomes[i].refused, calls[i].error) << calls[i].name;
+    EXPECT_NE(outcomes[i].neighbour, calls[i].error) << "neighbour of " << calls[i].name;
+  }
+}
+
+// Chromium, man and Node's addons put filters of their own on top.
+TEST(FilterKernelTest, SupervisedProgramsMayStillConfineThemselves) {
+  const int status = StatusSupervised(BaselineFilter(SupervisedOptions()), [] {
+    FilterSpec own;
+    own.arch = AuditArch(kNativeArch);
+    own.foreign_action = SECCOMP_RET_KILL_PROCESS;
+    own.unknown_action = SECCOMP_RET_ALLOW;
+    own.default_action = SECCOMP_RET_ALLOW;
+    own.reviewed = {{0, 511}};
+    auto add = [&](int nr, std::uint32_t action) { own.rules.push_back({nr, {}, action, ""}); };
+    add(SYS_getppid, SECCOMP_RET_ERRNO | EDOM);
+    add(SYS_mkdirat, SECCOMP_RET_ERRNO | EDOM);
+    add(SYS_linkat, SECCOMP_RET_TRACE);
+    add(SYS_umask, SECCOMP_RET_USER_NOTIF);
+    if (!Load(Compile(own))) return 1;
+    if (Try(SYS_getppid, {}) != EDOM) return 2;
+    // The stricter answer stands, and nothing that the program says opens what asks.
+    if (Try(SYS_mkdirat, {asked::kBad}) != EDOM) return 3;
+    if (Try(SYS_openat, {asked::kBad, 0, O_CREAT}) != kAnswer) return 4;
+    if (Try(SYS_linkat, {asked::kBad}) != kAnswer) return 5;
+    // A question without a listener, asked by the newer filter.
+    if (Try(SYS_umask, {022}) != ENOSYS) return 6;
+    const int fd = ::open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    char byte = 0;
+    return fd >= 0 && ::read(fd, &byte, 1) == 1 ? 0 : 7;
+  });
+  if (NoListener(status)) GTEST_SKIP() << "no listener for user notifications";
+  EXPECT_EQ(status, 0) << (WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+}
+
+TEST(FilterKernelTest, SecondListenerIsRefusedWithTheWordOfTheKernel) {
+  FilterSpec without = BaselineSpec(SupervisedOptions());
+  std::erase_if(without.rules, [](const SyscallRule& rule) { return rule.nr == SYS_seccomp; });
+  auto again = [] { return LoadWithListener(BaselineFilter({})) < 0 ? errno : 0; };
+  const int kernel = StatusSupervised(Compile(without), again);
+  if (NoListener(kernel)) GTEST_SKIP() << "no listener for user notifications";
+  const int filter = StatusSupervised(BaselineFilter(SupervisedOptions()), again);
+  EXPECT_EQ(WEXITSTATUS(kernel), EBUSY);
+  EXPECT_EQ(filter, kernel);
 }
 
 TEST(FilterKernelTest, ThreadsChildrenAndPlainWorkGoOn) {

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "jail/wire.h"
+#include "jail/wire_report.h"
 
 namespace cordon::jail {
 namespace {
@@ -42,7 +42,7 @@ void WriteOperation(Writer& w, const Operation& op) {
   w.String(op.target);
   w.U32(op.attributes);
   w.U32((op.early ? 1u : 0u) | (op.recursive ? 2u : 0u) | (op.keep_devices ? 4u : 0u) |
-        (op.optional ? 8u : 0u) | (op.link ? 16u : 0u));
+        (op.optional ? 8u : 0u) | (op.link ? 16u : 0u) | (op.reported ? 32u : 0u));
 }
 
 std::string DescribeOperation(const Operation& op) {
@@ -91,6 +91,7 @@ void StoreBase(std::uint32_t inner_uid, Boot& boot) {
   add(kDirectory, "masks/dir", 0);
   add(kFile, "masks/file", 0);
   add(kFile, "masks/empty", 0444);
+  add(kDirectory, "masks/fuse", 0700);
   add(kDirectory, "run", 0755);
   add(kDirectory, "run/lock", 01777);
   add(kDirectory, "run/user", 0755);
@@ -164,8 +165,36 @@ std::string Encode(const ExecPlan& plan) {
   w.U32(plan.fence ? 1 : 0);
   w.Strings(plan.fence.value_or(std::vector<std::string>{}));
   w.U32(plan.isolated ? 1 : 0);
+  w.U32(plan.supervised ? 1 : 0);
   w.String(plan.filter);
   return w.Take();
+}
+
+// The number of a mask is that of its operation, as the launcher counts them.
+std::string EncodeMasks(const Plan& plan, std::uint32_t inner_uid, std::uint32_t inner_gid) {
+  using wire::MaskKind;
+  Writer w;
+  std::uint32_t number = 0, count = 0;
+  const auto write = [&](const Operation& op) {
+    if (op.reported) {
+      ++count;
+      w.U32(number);
+      w.U32(static_cast<std::uint32_t>(op.source.ends_with("/dir")     ? MaskKind::kDirectory
+                                       : op.source.ends_with("/empty") ? MaskKind::kEmptyFile
+                                                                       : MaskKind::kFile));
+      w.U32(op.rule);
+      w.String(op.target);
+    }
+    ++number;
+  };
+  for (const auto& op : plan.operations) write(op);
+  for (const auto& op : plan.after_proc) write(op);
+  if (count == 0) return {};
+  Writer head;
+  head.U32(inner_uid);
+  head.U32(inner_gid);
+  head.U32(count);
+  return head.Take() + w.Take();
 }
 
 }  // namespace cordon::jail

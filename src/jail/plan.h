@@ -47,6 +47,10 @@ struct Operation {
   bool keep_devices = false;  // the mount keeps device nodes usable (/dev)
   bool optional = false;      // a source or target that vanished is no failure
   bool link = false;          // source and target are the symbolic link itself
+  // A mask of a denied read: where a FUSE server can stand behind it (src/maskfs), it does, and the
+  // attempts are reported. `rule` is the index in EffectivePolicy::rules, ~0u when none decided.
+  bool reported = false;
+  std::uint32_t rule = ~0u;
   std::string why;            // rule and source, for people
   std::string mechanism;      // "read-only bind mount", "mask", ...
 };
@@ -98,6 +102,8 @@ struct ExecPlan {
   // Commands of one session may stand under different policies (Session::Update): none may look
   // into another through /proc/PID/root or ptrace(2) (launcher/fence.h).
   bool isolated = false;
+  // The filter has notifications: the session's broker gets its listener.
+  bool supervised = false;
   std::string filter;  // sock_filter[] as bytes
 };
 
@@ -109,5 +115,8 @@ std::optional<std::vector<std::string>> WritablePlaces(const Plan& plan);
 std::string Encode(const Boot& boot);
 std::string Encode(const Plan& plan);
 std::string Encode(const ExecPlan& plan);
+// The table of a plan's reported masks for their server, whose nodes belong to these ids inside;
+// empty when the plan has none.
+std::string EncodeMasks(const Plan& plan, std::uint32_t inner_uid, std::uint32_t inner_gid);
 
 }  // namespace cordon::jail

@@ -17,7 +17,12 @@ void Builder::CollectPoints() {
   for (const auto& rule : policy_.rules) {
     if (rule.kind == RuleKind::kTemporary || rule.kind == RuleKind::kSystem) continue;
     if (rule.kind == RuleKind::kDenyName && rule.existing.empty()) continue;
-    for (const auto& e : rule.existing) AddPoint(e.path, e.kind);
+    for (const auto& e : rule.existing) {
+      AddPoint(e.path, e.kind);
+      auto point = points_.find(e.path);
+      if (rule.kind == RuleKind::kAllowSocket && point != points_.end())
+        point->second.allowed_socket = true;
+    }
   }
   for (const auto& rule : policy_.rules) CollectLinks(rule);
   for (const auto& grant : policy_.exec_grants) AddPoint(grant, fs_.Kind(grant));
@@ -26,8 +31,9 @@ void Builder::CollectPoints() {
     points_[program.path].program = &program;
   }
   for (const auto& socket : input_.host_sockets) {
-    points_[socket].kind = FileKind::kOther;
-    points_[socket].socket = true;
+    Point& point = points_[socket];
+    point.kind = FileKind::kOther;
+    point.socket = !point.allowed_socket;
   }
 }
 
@@ -35,7 +41,8 @@ void Builder::CollectPoints() {
 // is not: /lib64 below a hidden / is a link.
 void Builder::CollectLinks(const Rule& rule) {
   bool opens = rule.kind == RuleKind::kAllowRead || rule.kind == RuleKind::kAllowWrite ||
-               rule.kind == RuleKind::kMount || rule.kind == RuleKind::kRunnerState;
+               rule.kind == RuleKind::kMount || rule.kind == RuleKind::kRunnerState ||
+               rule.kind == RuleKind::kAllowSocket;
   if (!opens) return;
   bool visible =
       std::any_of(rule.existing.begin(), rule.existing.end(), [&](const policy::ExistingPath& e) {
@@ -73,6 +80,7 @@ std::string Builder::NodeBelowMask(Placed& mask, const std::string& path) {
     Node(StoreNode::Kind::kDirectory, root, 0111);
     op.source = std::string(kStore) + "/" + root;
     op.mechanism = "mask with openings";
+    op.reported = false;
   }
   std::string relative = root + "/" + path.substr(mask.path == "/" ? 1 : mask.path.size() + 1);
   std::size_t slash = relative.rfind('/');
@@ -128,6 +136,13 @@ Status Builder::Expose(const std::string& path, const Point& point, State state,
   return Ok();
 }
 
+void Builder::ReportReads(const Rule* rule, Operation& op) const {
+  op.reported = true;
+  if (rule == nullptr) return;
+  op.why = policy::LabelRule(*rule);
+  op.rule = static_cast<std::uint32_t>(rule - policy_.rules.data());
+}
+
 void Builder::Hide(const std::string& path, const Point& point, const Rule* rule,
                    std::vector<Placed>& stack) {
   Operation op;
@@ -143,8 +158,8 @@ void Builder::Hide(const std::string& path, const Point& point, const Rule* rule
   if (point.socket) {
     op.why = "unix socket of the host";
     op.optional = true;
-  } else if (rule != nullptr) {
-    op.why = policy::LabelRule(*rule);
+  } else {
+    ReportReads(rule, op);
   }
   plan_.operations.push_back(op);
   stack.push_back({path, {Access::kHidden, true}, static_cast<int>(plan_.operations.size()) - 1});
@@ -161,7 +176,12 @@ Status Builder::Visit(const std::string& path, const Point& point, std::vector<P
   // A mount at another guestPath does not open its hostPath where that stands.
   const State parent = stack.back().state;
   bool nothing_there = parent.access == Access::kOwn || parent.access == Access::kHidden;
-  if (const auto look = policy_.Look(path); look.readable && ShowsElsewhere(look.read_rule))
+  const auto look = policy_.Look(path);
+  // The supervisor replaces it, which a mount would not let it do; it also holds it.
+  if (look.write_rule != nullptr && look.write_rule->git_config &&
+      parent.access == Access::kWritable)
+    return Ok();
+  if (look.readable && ShowsElsewhere(look.read_rule))
     state = {nothing_there ? Access::kHidden : Access::kReadOnly, true};
   if (point.system && state.access != Access::kWritable) state = {Access::kReadOnly, true};
   if (state.access == Access::kOwn) return Ok();

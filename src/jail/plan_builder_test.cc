@@ -180,6 +180,56 @@ TEST_F(PlanBuilderTest, HidesSocketsOfTheHostWhereTheViewShowsThem) {
   EXPECT_TRUE(Lines(plan, "/tmp/").empty());
 }
 
+TEST_F(PlanBuilderTest, AllowedSocketsAreNotHiddenAndArePutBack) {
+  fs_.AddOther("/home/u/w/s.sock").AddOther("/home/u/w/t.sock").AddOther("/etc/e.sock");
+  fs_.AddOther("/run/user/1000/agent").AddOther("/run/user/1000/bus").AddOther("/tmp/x.sock");
+  fs_.AddLink("/run/link.sock", "user/1000/agent");
+  sockets_ = {"/home/u/w/s.sock",     "/home/u/w/t.sock",   "/etc/e.sock",
+              "/run/user/1000/agent", "/run/user/1000/bus", "/tmp/x.sock"};
+  for (const char* path : {"/home/u/w/s.sock", "/etc/e.sock", "/run/link.sock", "/tmp/x.sock"})
+    spec_.network.allow_unix_sockets.push_back({path, false, {}});
+  Plan plan = Build();
+  EXPECT_EQ(Lines(plan, "/home/u/w/"), Strings{"ro /home/u/w/t.sock <- /proc/masks/file"});
+  EXPECT_TRUE(Lines(plan, "/etc/").empty());
+  EXPECT_EQ(Lines(plan, "/run/"), Strings{"ro early /run/user/1000/agent"});
+  EXPECT_EQ(Lines(plan, "/tmp/"), Strings{"ro early /tmp/x.sock"});
+  auto node = std::find_if(plan.nodes.begin(), plan.nodes.end(),
+                           [](const StoreNode& n) { return n.path == "run/link.sock"; });
+  ASSERT_NE(node, plan.nodes.end());
+  EXPECT_EQ(node->target, "user/1000/agent");
+}
+
+TEST_F(PlanBuilderTest, AllowedSocketsBelowMasksAndInMountsElsewhere) {
+  fs_.AddOther("/home/u/.keys/agent").AddFile("/home/u/.keys/id");
+  fs_.AddOther("/data/a.sock").AddOther("/data/b.sock");
+  sockets_ = {"/home/u/.keys/agent", "/data/a.sock", "/data/b.sock"};
+  spec_.filesystem.deny_read.push_back({"/home/u/.keys", false, {}});
+  spec_.bind_mounts.push_back({"/data", "/tmp/data", false, {}});
+  for (const char* path : {"/home/u/.keys/agent", "/data/a.sock"})
+    spec_.network.allow_unix_sockets.push_back({path, false, {}});
+  Plan plan = Build();
+  EXPECT_EQ(Lines(plan, "/home/u/.keys"),
+            (Strings{"ro /home/u/.keys <- /proc/masks/skeleton1", "ro early /home/u/.keys/agent"}));
+  EXPECT_EQ(Lines(plan, "/tmp/data"), (Strings{"rw early /tmp/data <- /data", "ro /tmp/data/a.sock",
+                                               "ro /tmp/data/b.sock <- /proc/masks/file"}));
+}
+
+TEST_F(PlanBuilderTest, AllowedSocketsStandOpenWithoutFileRules) {
+  fs_.AddOther("/run/a.sock").AddOther("/run/b.sock");
+  sockets_ = {"/run/a.sock", "/run/b.sock"};
+  spec_.filesystem.disabled = true;
+  spec_.network.allow_unix_sockets.push_back({"/run/a.sock", false, {}});
+  EXPECT_EQ(Lines(Build(), "/run/"), Strings{"ro /run/b.sock <- /proc/masks/file"});
+}
+
+TEST_F(PlanBuilderTest, TheBoundViewShowsAllowedSockets) {
+  fs_.AddOther("/srv/a.sock").AddOther("/srv/b.sock");
+  sockets_ = {"/srv/a.sock", "/srv/b.sock"};
+  spec_.view = policy::View::kBound;
+  spec_.network.allow_unix_sockets.push_back({"/srv/a.sock", false, {}});
+  EXPECT_EQ(Lines(Build(), "/srv"), Strings{"ro early /srv/a.sock"});
+}
+
 TEST_F(PlanBuilderTest, UserZeroFindsKernelSettingsReadOnly) {
   auto has = [](const Plan& plan, const std::string& target) {
     for (const auto& op : plan.after_proc)

@@ -37,8 +37,8 @@ Status Builder::GuestMount(const policy::BindMount& mount) {
   op.mechanism = hidden                              ? "mask"
                  : state.access == Access::kWritable ? "writable bind mount"
                                                      : "read-only bind mount";
-  op.why =
-      hidden && rule != nullptr ? policy::LabelRule(*rule) : "mount " + mount.source.ToString();
+  op.why = "mount " + mount.source.ToString();
+  if (hidden) ReportReads(rule, op);
   plan_.operations.push_back(op);
   if (!hidden) RulesBelowGuest(mount.host_path, guest, state);
   return Ok();
@@ -75,6 +75,8 @@ void Builder::RulesBelowGuest(const std::string& host, const std::string& guest,
       op.why = "exec rule: " + point.program->reason;
     else if (point.socket)
       op.why = "unix socket of the host";
+    else if (hidden)
+      ReportReads(rule, op);
     else if (rule != nullptr)
       op.why = policy::LabelRule(*rule);
     plan_.operations.push_back(op);

@@ -86,7 +86,10 @@ void PlanProc(const policy::EffectivePolicy& policy, std::uint32_t inner_uid, Pl
       if (!IsInProc(e.path) || IsOfProcess(e.path) ||
           policy.Decide(policy::Operation::kRead, e.path).allowed)
         continue;
-      Add(plan, Mask(e.path, e.kind == FileKind::kDirectory, policy::LabelRule(rule)));
+      Operation op = Mask(e.path, e.kind == FileKind::kDirectory, policy::LabelRule(rule));
+      op.reported = true;
+      op.rule = static_cast<std::uint32_t>(&rule - policy.rules.data());
+      Add(plan, std::move(op));
     }
   }
   for (const char* path : kForAll) Add(plan, Mask(path, false, "keys of the same user"));

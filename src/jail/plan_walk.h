@@ -74,8 +74,9 @@ class Builder {
   struct Point {
     FileKind kind = FileKind::kMissing;
     const PlanInput::DeniedProgram* program = nullptr;
-    bool socket = false;
-    bool system = false;  // shown read-only inside an own tree (/sys/devices/system)
+    bool socket = false;          // of the host, found at start
+    bool allowed_socket = false;  // allowUnixSockets names it: no mask because it is one
+    bool system = false;          // shown read-only inside an own tree (/sys/devices/system)
   };
   struct Placed {  // what stands at a path of the view
     std::string path;
@@ -105,6 +106,8 @@ class Builder {
   Status Visit(const std::string& path, const Point& point, std::vector<Placed>& stack);
   Status Expose(const std::string& path, const Point& point, State state, const Rule* rule,
                 std::vector<Placed>& stack, const std::string& source);
+  // What a mask of a denied read carries for people and for its reports.
+  void ReportReads(const Rule* rule, Operation& op) const;
   void Hide(const std::string& path, const Point& point, const Rule* rule,
             std::vector<Placed>& stack);
   std::string NodeBelowMask(Placed& mask, const std::string& path);

@@ -30,6 +30,7 @@ enum class Type : std::uint32_t {
   kSuspend,
   kResume,
   kStop,
+  kWatches,  // jail/plan_watches.h, with an inotify instance; replaces earlier ones
   kReady = 100,
   kFailed,      // launch or Update failed: stage, operation, errno
   kStarted,     // an exec's process id inside; the terminal's descriptor when it has one
@@ -37,6 +38,20 @@ enum class Type : std::uint32_t {
   kExited,      // wait status and resources of an exec
   kAcknowledged,
   kEnded,  // from the monitor: why the session is over
+  kWatchFailed,  // what (0: watching, 1: mounting), errno, path
+  kHelper,  // init to monitor: start one (HelperKind); its descriptors
+  // The broker's own sockets (jail/wire_report.h).
+  kPolicy = 200,
+  kFlush,
+  kListener,  // init to broker: the listener of an exec
+  // init to the server of masks (src/maskfs): descriptors of the session's /proc and pid namespace;
+  // and, from the child that becomes a command, its exec and its process id inside.
+  kSessionProc,
+  kExecLeader,
+  kBrokerReady = 300,
+  kBrokerFailed,
+  kReport,
+  kFlushed,
 };
 
 struct MessageHeader {
@@ -79,6 +94,9 @@ enum class Stage : std::uint32_t {
   kExecve,
   kInterpreter,  // execve said ENOENT although the file is there
   kBubblewrap,   // starting bwrap
+  kListener,     // the command's notification filter, or handing its listener to the broker
+  kBroker,       // starting the broker, or its place in the session's namespaces
+  kMasks,        // the server of masks
 };
 
 struct Failure {
@@ -97,7 +115,7 @@ struct Exited {
   std::uint64_t system_us = 0;
 };
 
-enum class EndReason : std::uint32_t { kStopped, kManual, kInitDied, kHostGone };
+enum class EndReason : std::uint32_t { kStopped, kManual, kInitDied, kHostGone, kBrokerDied };
 struct Ended {
   EndReason reason = EndReason::kStopped;
   std::int32_t init_status = 0;  // wait status of pid 1
@@ -107,6 +125,13 @@ enum class SignalScope : std::uint32_t { kLeader, kGroup, kTree };
 struct SignalRequest {
   std::int32_t signal = 0;
   SignalScope scope = SignalScope::kGroup;
+};
+
+// What the monitor starts beside init, and the descriptors that it gets, in this order: a socket to
+// the host library, one to init, and
+enum class HelperKind : std::uint32_t {
+  kBroker,  // the session's user and mount namespaces (src/notify)
+  kMasks,   // /dev/fuse, mounted (src/maskfs)
 };
 
 // How one of the three standard descriptors of an exec is made.

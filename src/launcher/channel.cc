@@ -88,25 +88,34 @@ ReceiveResult Receive(Message& message, bool wait) {
                                                        : ReceiveResult::kBroken;
 }
 
-void Send(jail::wire::Type type, std::uint32_t exec, const void* payload, std::uint32_t size,
-          int fd) {
+bool SendTo(int socket, jail::wire::Type type, std::uint32_t exec, const void* payload,
+            std::uint32_t size, const int* fds, int fd_count) {
   MessageHeader header{type, exec, size, 0};
   iovec iov[2] = {{&header, sizeof header}, {const_cast<void*>(payload), size}};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
   msghdr msg{};
   msg.msg_iov = iov;
   msg.msg_iovlen = size != 0 ? 2 : 1;
-  if (fd >= 0) {
+  if (fd_count > 0) {
+    const std::size_t bytes = sizeof(int) * static_cast<std::size_t>(fd_count);
     msg.msg_control = control;
-    msg.msg_controllen = sizeof control;
+    msg.msg_controllen = CMSG_SPACE(bytes);
     cmsghdr* c = CMSG_FIRSTHDR(&msg);
     c->cmsg_level = SOL_SOCKET;
     c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    std::memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    c->cmsg_len = CMSG_LEN(bytes);
+    std::memcpy(CMSG_DATA(c), fds, bytes);
   }
-  while (::sendmsg(kControlFd, &msg, MSG_NOSIGNAL) < 0 && errno == EINTR) {
-  }
+  ssize_t n;
+  do {
+    n = ::sendmsg(socket, &msg, MSG_NOSIGNAL);
+  } while (n < 0 && errno == EINTR);
+  return n >= 0;
+}
+
+void Send(jail::wire::Type type, std::uint32_t exec, const void* payload, std::uint32_t size,
+          int fd) {
+  SendTo(kControlFd, type, exec, payload, size, &fd, fd >= 0 ? 1 : 0);
 }
 
 void SendFailure(jail::wire::Type type, std::uint32_t exec, const jail::wire::Failure& failure) {

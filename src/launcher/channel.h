@@ -29,6 +29,9 @@ ReceiveResult Receive(Message& message, bool wait);
 // end of file.
 void Send(jail::wire::Type type, std::uint32_t exec, const void* payload, std::uint32_t size,
           int fd = -1);
+// On any socket, with up to kMaxDescriptors. False with errno when it could not be sent.
+bool SendTo(int socket, jail::wire::Type type, std::uint32_t exec, const void* payload,
+            std::uint32_t size, const int* fds, int fd_count);
 void SendFailure(jail::wire::Type type, std::uint32_t exec, const jail::wire::Failure& failure);
 
 }  // namespace cordon::launcher

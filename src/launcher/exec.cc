@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include <cstring>
 
 #include "launcher/fence.h"
+#include "launcher/masks.h"
 #include "launcher/raw.h"
 
 namespace cordon::launcher {
@@ -47,6 +49,7 @@ struct Request {
   } limits[16] = {};
   bool fenced = false;
   bool isolated = false;
+  bool supervised = false;
   char** fence = nullptr;  // places, NULL at the end
   std::string_view filter;
   bool ok = false;
@@ -84,6 +87,7 @@ Request Parse(std::string_view payload) {
   q.fenced = r.U32() != 0;
   q.fence = ReadStrings(r);
   q.isolated = r.U32() != 0;
+  q.supervised = r.U32() != 0;
   q.filter = r.String();
   q.ok = r.ok() && q.argv != nullptr && q.environment != nullptr && q.argv[0] != nullptr &&
          q.fence != nullptr;
@@ -179,7 +183,35 @@ Stage DropPrivileges(int last_capability) {
   return Stage::kNone;
 }
 
-Stage InstallFilter(std::string_view bytes) {
+// The broker gets the listener before the command starts; whoever traps until it listens, waits.
+Stage HandOver(int listener, int broker, std::uint32_t exec, mode_t umask) {
+  jail::wire::MessageHeader header{Type::kListener, exec, sizeof(std::uint32_t), 0};
+  std::uint32_t value = umask;
+  iovec iov[2] = {{&header, sizeof header}, {&value, sizeof value}};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr msg{};
+  msg.msg_iov = iov;
+  msg.msg_iovlen = 2;
+  msg.msg_control = control;
+  msg.msg_controllen = sizeof control;
+  cmsghdr* c = CMSG_FIRSTHDR(&msg);
+  c->cmsg_level = SOL_SOCKET;
+  c->cmsg_type = SCM_RIGHTS;
+  c->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(c), &listener, sizeof listener);
+  ssize_t n;
+  do {
+    n = ::sendmsg(broker, &msg, MSG_NOSIGNAL);
+  } while (n < 0 && errno == EINTR);
+  return n >= 0 ? Stage::kNone : Stage::kListener;
+}
+
+// linux/seccomp.h; Linux 5.19. Without it a signal would make the command repeat a call that was
+// done already.
+constexpr unsigned kWaitKillable = 1u << 5;
+
+Stage InstallFilter(std::uint32_t exec, const Request& q, int broker) {
+  const std::string_view bytes = q.filter;
   sock_fprog program{};
   program.len = static_cast<unsigned short>(bytes.size() / sizeof(sock_filter));
   // The payload is not aligned for sock_filter.
@@ -187,6 +219,13 @@ Stage InstallFilter(std::string_view bytes) {
   if (copy == nullptr) return Stage::kFilter;
   std::memcpy(copy, bytes.data(), bytes.size());
   program.filter = copy;
+  if (q.supervised) {
+    constexpr unsigned kFlags =
+        SECCOMP_FILTER_FLAG_SPEC_ALLOW | SECCOMP_FILTER_FLAG_NEW_LISTENER | kWaitKillable;
+    const long listener = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, kFlags, &program);
+    if (listener < 0) return Stage::kListener;
+    return HandOver(static_cast<int>(listener), broker, exec, q.umask);
+  }
   // Without SPEC_ALLOW kernels before 5.16 slow every filtered process down (SSBD).
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) !=
           0 &&
@@ -259,9 +298,10 @@ void ExecAt(const char* path, const Request& q) {
 }
 
 [[noreturn]] void Child(std::uint32_t exec, const Request& q, const Message& m, int terminal,
-                        int last_capability) {
+                        int last_capability, int broker, int mask_server) {
   UnblockSignals();
   ::setsid();
+  TellLeader(mask_server, exec);
   if (terminal >= 0 && ::ioctl(terminal, TIOCSCTTY, 0) != 0)
     ChildFail(exec, Stage::kTerminal, errno);
   if (!PlaceDescriptors(q, m, terminal)) ChildFail(exec, Stage::kDescriptors, errno);
@@ -281,7 +321,7 @@ void ExecAt(const char* path, const Request& q) {
   if (failed != Stage::kNone) ChildFail(exec, failed, errno);
   // After the capabilities are gone, so that only what the command itself may enter is entered.
   if (::chdir(q.workdir) != 0) ChildFail(exec, Stage::kWorkdir, errno);
-  failed = InstallFilter(q.filter);
+  failed = InstallFilter(exec, q, broker);
   if (failed != Stage::kNone) ChildFail(exec, failed, errno);
   Exec(exec, q);
 }
@@ -304,7 +344,7 @@ bool OpenTerminal(const Request& q, int& leader, int& follower) {
 
 }  // namespace
 
-pid_t StartExec(Message& message, int last_capability) {
+pid_t StartExec(Message& message, int last_capability, int broker, int mask_server) {
   std::uint32_t exec = message.header.exec;
   Request q = Parse(message.payload);
   int leader = -1;
@@ -316,7 +356,7 @@ pid_t StartExec(Message& message, int last_capability) {
     SendFailure(Type::kExecFailed, exec, Failure{Stage::kTerminal, errno, kNoProcess});
   } else {
     pid = ::fork();
-    if (pid == 0) Child(exec, q, message, follower, last_capability);
+    if (pid == 0) Child(exec, q, message, follower, last_capability, broker, mask_server);
     std::int32_t started = pid;
     if (pid < 0) {
       SendFailure(Type::kExecFailed, exec, Failure{Stage::kFork, errno, kNoProcess});

@@ -11,6 +11,6 @@ namespace cordon::launcher {
 // the host by the child itself (ExecFailed), which then exits with 126 or 127. Returns the child's
 // process id inside, or -1 after ExecFailed was sent. `last_capability` is CAP_LAST_CAP of this
 // kernel.
-pid_t StartExec(Message& message, int last_capability);
+pid_t StartExec(Message& message, int last_capability, int broker, int mask_server);
 
 }  // namespace cordon::launcher

@@ -18,18 +18,22 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <utility>
 
 #include "launcher/channel.h"
 #include "launcher/exec.h"
+#include "launcher/masks.h"
 #include "launcher/raw.h"
 #include "launcher/tree.h"
 #include "launcher/view.h"
+#include "launcher/watch.h"
 
 namespace cordon::launcher {
 namespace {
 
 using jail::wire::Exited;
 using jail::wire::Failure;
+using jail::wire::HelperKind;
 using jail::wire::kControlFd;
 using jail::wire::SignalRequest;
 using jail::wire::SignalScope;
@@ -48,6 +52,9 @@ class Init {
   void StartCommand(Message& message);
   void Deliver(const Message& message);
   void Update(Message& message);
+  Failure AskMonitor(HelperKind kind, const int* fds, int count);
+  Failure AskForBroker(int host);
+  Failure ServeMasks(int host, int& server);
   void Reap();
   pid_t* FindSlot(std::uint32_t exec);
 
@@ -58,7 +65,12 @@ class Init {
   InitOptions options_;
   int base_fd_ = -1;  // mount namespace that no view was built in
   int signal_fd_ = -1;
+  int masks_fd_ = -1;   // the masks of the present view (BuildView)
+  int mask_server_ = -1;  // of the server of the present view's masks; -1: they are plain
+  int mask_error_ = 0;    // why they are plain although the host wanted a server
+  int broker_fd_ = -1;  // of the broker of the present view; -1: nothing is supervised
   int last_capability_ = 40;
+  Watcher watcher_;
   Slot* slots_ = nullptr;
   std::size_t slot_count_ = 0;
   std::size_t slot_capacity_ = 0;
@@ -127,7 +139,6 @@ void Init::SetUp() {
   // The monitor may have died after it wrote, but before the parent-death signal was set.
   pollfd monitor{options_.go_fd, 0, 0};
   if (::poll(&monitor, 1, 0) != 0) ::_exit(1);
-  ::close(options_.go_fd);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   ::prctl(PR_SET_NAME, "cordon-init", 0, 0, 0);
   Require(MakePrivate());
@@ -145,9 +156,58 @@ void Init::SetUp() {
   Require(AddToStore(plan.payload));
   if (options_.keep_base && (base_fd_ < 0 || ::unshare(CLONE_NEWNS) != 0))
     Die(Failure{Stage::kUnshare, errno, 0});
-  Require(BuildView(plan.payload));
+  if (int host = plan.TakeFd(1); host >= 0) Require(ServeMasks(host, mask_server_));
+  Require(BuildView(plan.payload, mask_server_ >= 0, masks_fd_));
+  if (mask_server_ >= 0) TellSession(mask_server_);
+  if (int host = plan.TakeFd(0); host >= 0) Require(AskForBroker(host));
   plan.Release();
-  Send(Type::kReady, 0, nullptr, 0);
+  std::int32_t mask_error = mask_error_;
+  Send(Type::kReady, 0, &mask_error, sizeof mask_error);
+}
+
+// Passes the descriptors of a helper to the monitor, which starts it: a process of this pid namespace
+// could not see what it must see. All are closed here.
+Failure Init::AskMonitor(HelperKind kind, const int* fds, int count) {
+  bool opened = true;
+  for (int i = 0; i < count; ++i) opened = opened && fds[i] >= 0;
+  const bool sent = opened && SendTo(options_.go_fd, Type::kHelper,
+                                     static_cast<std::uint32_t>(kind), nullptr, 0, fds, count);
+  Failure f = sent ? Failure{} : Failure{Stage::kBroker, errno, 0};
+  for (int i = 0; i < count; ++i)
+    if (fds[i] >= 0) ::close(fds[i]);
+  return f;
+}
+
+// Puts the FUSE mount in place, and has its server started; the view is built meanwhile. Where the
+// mount cannot be had the plain masks stand, and the host is told why. `server` becomes the socket
+// to the server, or stays -1.
+Failure Init::ServeMasks(int host, int& server) {
+  int device = MountServedMasks();
+  if (device < 0) {
+    mask_error_ = errno;
+    ::close(host);
+    return {};
+  }
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    return Failure{Stage::kMasks, errno, 0};
+  int fds[] = {host, pair[1], device};
+  server = pair[0];
+  return AskMonitor(HelperKind::kMasks, fds, 3);
+}
+
+// `host` is the broker's socket to the host library.
+Failure Init::AskForBroker(int host) {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    return Failure{Stage::kBroker, errno, 0};
+  int fds[] = {host, pair[1], ::open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC),
+               ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)};
+  Failure f = AskMonitor(HelperKind::kBroker, fds, 4);
+  // The broker of an earlier view goes on until the last command of that view has ended.
+  if (broker_fd_ >= 0) ::close(broker_fd_);
+  broker_fd_ = pair[0];
+  return f;
 }
 
 pid_t* Init::FindSlot(std::uint32_t exec) {
@@ -168,7 +228,7 @@ void Init::StartCommand(Message& message) {
     slots_ = grown;
     slot_capacity_ = bigger;
   }
-  pid_t pid = StartExec(message, last_capability_);
+  pid_t pid = StartExec(message, last_capability_, broker_fd_, mask_server_);
   if (pid > 0) slots_[slot_count_++] = Slot{message.header.exec, pid};
 }
 
@@ -198,7 +258,19 @@ void Init::Update(Message& message) {
     f = AddToStore(message.payload);
     if (f.stage == Stage::kNone && ::unshare(CLONE_NEWNS) != 0)
       f = Failure{Stage::kUnshare, errno, 0};
-    if (f.stage == Stage::kNone) f = BuildView(message.payload);
+    int masks = -1, server = -1;
+    if (int host = message.TakeFd(1); f.stage == Stage::kNone && host >= 0)
+      f = ServeMasks(host, server);
+    if (f.stage == Stage::kNone) f = BuildView(message.payload, server >= 0, masks);
+    if (f.stage == Stage::kNone) {
+      if (server >= 0) TellSession(server);
+      std::swap(server, mask_server_);
+      watcher_.Clear();  // its names are those of the earlier view
+      std::swap(masks, masks_fd_);
+    }
+    if (masks >= 0) ::close(masks);
+    if (server >= 0) ::close(server);
+    if (int host = message.TakeFd(0); f.stage == Stage::kNone && host >= 0) f = AskForBroker(host);
     if (f.stage != Stage::kNone && ::setns(old_view, CLONE_NEWNS) != 0) ::_exit(1);
   }
   if (old_view >= 0) ::close(old_view);
@@ -233,6 +305,7 @@ void Init::Handle(Message& message) {
     case Type::kExec: StartCommand(message); break;
     case Type::kSignal: Deliver(message); break;
     case Type::kView: Update(message); break;
+    case Type::kWatches: watcher_.Load(message, masks_fd_); break;
     case Type::kSuspend:
     case Type::kResume: {
       int signal = message.header.type == Type::kSuspend ? SIGSTOP : SIGCONT;
@@ -247,13 +320,19 @@ void Init::Handle(Message& message) {
 }
 
 void Init::Serve() {
-  pollfd fds[2] = {{kControlFd, POLLIN, 0}, {signal_fd_, POLLIN, 0}};
-  if (::poll(fds, 2, -1) < 0) {
+  pollfd fds[3] = {
+      {kControlFd, POLLIN, 0}, {signal_fd_, POLLIN, 0}, {watcher_.fd(), POLLIN, 0}};
+  if (::poll(fds, 3, watcher_.Pending() ? 0 : -1) < 0) {
     if (errno == EINTR) return;
     ::_exit(1);  // an init that cannot hear its host must not go on
   }
+  // First of all: something denied may be readable until then.
+  if (fds[2].revents != 0) watcher_.HandleEvents();
   if (fds[1].revents != 0) Reap();
-  if (fds[0].revents == 0) return;
+  if (fds[0].revents == 0) {
+    if (watcher_.Pending()) watcher_.Continue();
+    return;
+  }
   Message message;
   switch (Receive(message, false)) {
     case ReceiveResult::kMessage: Handle(message); break;

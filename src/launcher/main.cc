@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -25,6 +26,8 @@
 #include "launcher/channel.h"
 #include "launcher/init.h"
 #include "launcher/raw.h"
+#include "maskfs/server.h"
+#include "notify/broker.h"
 
 namespace cordon::launcher {
 namespace {
@@ -32,6 +35,7 @@ namespace {
 using jail::wire::Ended;
 using jail::wire::EndReason;
 using jail::wire::Failure;
+using jail::wire::HelperKind;
 using jail::wire::kControlFd;
 using jail::wire::Stage;
 using jail::wire::Type;
@@ -45,6 +49,12 @@ struct BootRequest {
 };
 
 constexpr const char* kInitArgument = "cordon-init";
+// Not longer than the host library's "cordon-session", whose place they take.
+constexpr char kBrokerArgument[] = "cordon-broker";
+constexpr char kMasksArgument[] = "cordon-masks";
+
+// The monitor's own words, which `cordon ps` reads: a fork of it must not look like a session.
+char* own_name = nullptr;
 
 [[noreturn]] void Die(Stage stage, int error) {
   SendFailure(Type::kFailed, 0, Failure{stage, error, 0});
@@ -117,7 +127,7 @@ pid_t StartInit(const BootRequest& boot, int go[2], int host) {
   if (pid < 0) Die(Stage::kClone, errno);
   if (pid == 0) {
     // First of all: without the monitor there is no session. If it died before this line, init sees
-    // the hang-up of the go pipe, whose other end only the monitor holds, for as long as it lives.
+    // the hang-up of the go socket, whose other end only the monitor holds, for as long as it lives.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     ::close(go[1]);
     if (host >= 0) ::close(host);
@@ -165,17 +175,124 @@ char** BwrapArgv(jail::wire::Reader& r) {
   return argv;
 }
 
-// Waits until init has ended; returns why. `host` is a pidfd, or -1.
-Ended Watch(pid_t init, int signals, int host) {
+// A helper that init asks for.
+struct HelperRequest {
+  HelperKind kind = HelperKind::kBroker;
+  int fds[jail::wire::kMaxDescriptors];
+  int count = 0;
+};
+
+// False when there is no such message.
+bool ReceiveHelper(int link, HelperRequest& request) {
+  jail::wire::MessageHeader header;
+  iovec iov{&header, sizeof header};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof request.fds)];
+  msghdr msg{};
+  msg.msg_iov = &iov;
+  msg.msg_iovlen = 1;
+  msg.msg_control = control;
+  msg.msg_controllen = sizeof control;
+  if (::recvmsg(link, &msg, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof header) return false;
+  cmsghdr* c = CMSG_FIRSTHDR(&msg);
+  if (header.type != Type::kHelper || c == nullptr || c->cmsg_type != SCM_RIGHTS) return false;
+  request.kind = static_cast<HelperKind>(header.exec);
+  request.count = static_cast<int>((c->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+  std::memcpy(request.fds, CMSG_DATA(c), sizeof(int) * static_cast<std::size_t>(request.count));
+  return true;
+}
+
+// Nothing of the monitor stays open in a helper, the control socket above all.
+[[noreturn]] void BecomeHelper(HelperRequest& request, pid_t monitor) {
+  const int count = request.count;
+  constexpr int kAside = 24;  // above all that is open here; a small RLIMIT_NOFILE must do
+  for (int i = 0; i < count; ++i)
+    request.fds[i] = ::fcntl(request.fds[i], F_DUPFD_CLOEXEC, kAside);
+  for (int i = 0; i < count; ++i)
+    if (::dup3(request.fds[i], kControlFd + i, O_CLOEXEC) < 0) ::_exit(1);
+  if (CloseRange(static_cast<unsigned>(kControlFd + count), ~0u, 0) != 0) ::_exit(1);
+  const bool masks = request.kind == HelperKind::kMasks;
+  if (own_name != nullptr) std::strcpy(own_name, masks ? kMasksArgument : kBrokerArgument);
+  if (masks && count == 3) {
+    maskfs::ServerOptions options;
+    options.host = kControlFd;
+    options.init = kControlFd + 1;
+    options.device = kControlFd + 2;
+    options.monitor = monitor;
+    maskfs::RunServer(options);
+  }
+  if (masks || count != 4) ::_exit(1);
+  notify::BrokerOptions options;
+  options.host = kControlFd;
+  options.init = kControlFd + 1;
+  options.user_namespace = kControlFd + 2;
+  options.mount_namespace = kControlFd + 3;
+  options.monitor = monitor;
+  notify::RunBroker(options);
+}
+
+// Brokers and servers of masks: at most one of each for a view, and a view more for each Update.
+class Helpers {
+ public:
+  // False: init asked for one and there is none.
+  bool Start(int link) {
+    HelperRequest request;
+    if (!ReceiveHelper(link, request)) return true;
+    const pid_t monitor = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid == 0) BecomeHelper(request, monitor);
+    for (int i = 0; i < request.count; ++i) ::close(request.fds[i]);
+    if (pid > 0) ++running_;
+    return pid > 0;
+  }
+  // One of them, or another child, has ended; false when the session cannot go on without it.
+  bool Ended(int status) {
+    if (running_ > 0) --running_;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  // After init has ended the helpers have nothing to answer, and end by themselves once they have
+  // said what they have to say; a stopped one does not.
+  void Finish(int signals) {
+    constexpr int kPatience = 500;  // milliseconds
+    while (running_ > 0) {
+      pid_t pid = ::waitpid(-1, nullptr, WNOHANG);
+      if (pid > 0) {
+        --running_;
+        continue;
+      }
+      if (pid < 0) return;
+      signalfd_siginfo info{};
+      pollfd waiting{signals, POLLIN, 0};
+      // The end of the monitor is the end of those that are left (their parent-death signal).
+      if (::poll(&waiting, 1, kPatience) <= 0) return;
+      if (::read(signals, &info, sizeof info) != sizeof info) return;
+    }
+  }
+
+ private:
+  int running_ = 0;
+};
+
+// Waits until init has ended; returns why. `host` is a pidfd, or -1; so is `link`, on which init
+// asks for brokers.
+Ended Watch(pid_t init, int signals, int host, int link) {
   Ended ended{};
+  Helpers helpers;
   bool killed = false;
+  const auto kill_for = [&](EndReason reason) {
+    ended.reason = reason;
+    killed = ::kill(init, SIGKILL) == 0;
+  };
   for (;;) {
-    pollfd fds[3] = {
-        {signals, POLLIN, 0}, {killed ? -1 : kControlFd, 0, 0}, {killed ? -1 : host, POLLIN, 0}};
-    if (::poll(fds, 3, -1) < 0 && errno != EINTR) ::_exit(1);
+    pollfd fds[4] = {{signals, POLLIN, 0},
+                     {killed ? -1 : kControlFd, 0, 0},
+                     {killed ? -1 : host, POLLIN, 0},
+                     {killed ? -1 : link, POLLIN, 0}};
+    if (::poll(fds, 4, -1) < 0 && errno != EINTR) ::_exit(1);
+    if (!killed && (fds[3].revents & POLLIN) != 0 && !helpers.Start(link))
+      kill_for(EndReason::kBrokerDied);
+    if (fds[3].revents != 0 && (fds[3].revents & POLLIN) == 0) link = -1;
     if (!killed && ((fds[1].revents & (POLLHUP | POLLERR)) != 0 || fds[2].revents != 0)) {
-      ended.reason = EndReason::kHostGone;
-      killed = ::kill(init, SIGKILL) == 0;
+      kill_for(EndReason::kHostGone);
     }
     if ((fds[0].revents & POLLIN) == 0) continue;
     signalfd_siginfo info{};
@@ -185,11 +302,22 @@ Ended Watch(pid_t init, int signals, int host) {
       killed = ::kill(init, SIGKILL) == 0;
       continue;
     }
-    if (::waitpid(init, &ended.init_status, WNOHANG) == init) {
-      bool by_itself = WIFEXITED(ended.init_status) && WEXITSTATUS(ended.init_status) == 0;
-      if (!killed) ended.reason = by_itself ? EndReason::kStopped : EndReason::kInitDied;
-      return ended;
+    int status = 0;
+    pid_t pid;
+    bool over = false;
+    while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0) {
+      if (pid == init) {
+        over = true;
+        ended.init_status = status;
+      } else if (!helpers.Ended(status) && !killed && !over) {
+        kill_for(EndReason::kBrokerDied);
+      }
     }
+    if (!over) continue;
+    bool by_itself = WIFEXITED(ended.init_status) && WEXITSTATUS(ended.init_status) == 0;
+    if (!killed) ended.reason = by_itself ? EndReason::kStopped : EndReason::kInitDied;
+    helpers.Finish(signals);
+    return ended;
   }
 }
 
@@ -226,18 +354,19 @@ int Main(const char* host_pid) {
 
   int signals = TakeSignals();
   if (boot.bwrap != nullptr && signals >= 0) {
-    Ended over = Watch(StartBubblewrap(boot), signals, host);
+    Ended over = Watch(StartBubblewrap(boot), signals, host, -1);
     Send(Type::kEnded, 0, &over, sizeof over);
     return 0;
   }
   int go[2];
-  if (signals < 0 || ::pipe2(go, O_CLOEXEC) != 0) Die(Stage::kDescriptors, errno);
+  if (signals < 0 || ::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, go) != 0)
+    Die(Stage::kDescriptors, errno);
   pid_t init = StartInit(boot, go, host);
   WriteMaps(init, boot);
   // Only now: the files in /proc/PID of a process that is not dumpable belong to root.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (::write(go[1], "g", 1) != 1) Die(Stage::kIdMap, errno);
-  Ended ended = Watch(init, signals, host);
+  Ended ended = Watch(init, signals, host, go[1]);
   Send(Type::kEnded, 0, &ended, sizeof ended);
   return 0;
 }
@@ -254,6 +383,7 @@ int main(int argc, char** argv) {
     options.by_bubblewrap = true;
     cordon::launcher::RunInit(options);
   }
+  cordon::launcher::own_name = argc > 0 ? argv[0] : nullptr;
   // Nobody types this: without the words of the host library there is nothing to do.
   return argc > 3 ? cordon::launcher::Main(argv[3]) : 1;
 }

@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 
+#include "launcher/masks.h"
 #include "launcher/mounts.h"
 #include "launcher/raw.h"
 
@@ -27,6 +29,7 @@ struct Op {
   std::string_view source, target;
   std::uint32_t attributes = 0;
   bool early = false, recursive = false, keep_devices = false, optional = false, link = false;
+  bool reported = false;
   bool from_store =
       false;  // a late mask: read-only, nosuid and nodev already, as the store is by then
   int clone = -1;
@@ -39,6 +42,8 @@ struct ParsedPlan {
   std::uint32_t after_count = 0;
   bool new_root = false;
   bool read_only_tree = true;
+  bool served = false;  // masks come from kServedMasks
+  char* served_names = nullptr;
   bool ok = false;
 };
 
@@ -68,6 +73,7 @@ Op* ReadOps(Reader& r, std::uint32_t& count) {
     op.keep_devices = bits & 4;
     op.optional = bits & 8;
     op.link = bits & 16;
+    op.reported = bits & 32;
     op.clone = -1;
   }
   return ops;
@@ -91,6 +97,22 @@ ParsedPlan Parse(std::string_view plan) {
   return p;
 }
 
+// The node of a mask has the number of its operation (jail::EncodeMasks).
+bool UseServedMasks(ParsedPlan& p) {
+  constexpr std::size_t kRoom = 32;
+  const std::uint32_t count = p.count + p.after_count;
+  p.served = true;
+  p.served_names = static_cast<char*>(::calloc(count + 1u, kRoom));
+  for (std::uint32_t i = 0; p.served_names != nullptr && i < count; ++i) {
+    Op& op = i < p.count ? p.ops[i] : p.after_proc[i - p.count];
+    if (!op.reported) continue;
+    char* name = p.served_names + i * kRoom;
+    int length = std::snprintf(name, kRoom, "%s/%u", kServedMasks, i);
+    op.source = std::string_view(name, static_cast<std::size_t>(length));
+  }
+  return p.served_names != nullptr;
+}
+
 void FreePlan(ParsedPlan& p) {
   for (std::uint32_t i = 0; p.ops != nullptr && i < p.count; ++i)
     if (p.ops[i].clone >= 0) ::close(p.ops[i].clone);
@@ -98,6 +120,7 @@ void FreePlan(ParsedPlan& p) {
     if (p.after_proc[i].clone >= 0) ::close(p.after_proc[i].clone);
   ::free(p.ops);
   ::free(p.after_proc);
+  ::free(p.served_names);
 }
 
 std::uint64_t MountAttributes(const Op& op) {
@@ -284,6 +307,17 @@ Failure AttachAll(const ParsedPlan& p, int mountinfo_fd) {
   return {};
 }
 
+// The masks are needed again when one falls off (launcher/watch.h), and the fresh /proc covers the
+// store. The old root takes the store along, so there a bind of them stays below the new /proc.
+Failure KeepMasks(const ParsedPlan& p, int& masks) {
+  char path[64];
+  if (p.new_root && (InView(p, "/proc", path, sizeof path) == nullptr ||
+                     ::mount("/proc/masks", path, nullptr, MS_BIND, nullptr) != 0))
+    return Fail(Stage::kStore);
+  masks = OpenCanonical(p.new_root ? path : "/proc/masks", O_DIRECTORY);
+  return masks < 0 ? Fail(Stage::kStore) : Failure{};
+}
+
 Failure MountProc(const ParsedPlan& p, int mountinfo_fd) {
   char path[64];
   InView(p, "/proc", path, sizeof path);
@@ -309,13 +343,15 @@ Failure Pivot(int mountinfo_fd) {
   return {};
 }
 
-Failure Build(ParsedPlan& p, int mountinfo_fd) {
+Failure Build(ParsedPlan& p, int mountinfo_fd, int& masks) {
   if (Failure f = CloneEarly(p); f.stage != Stage::kNone) return f;
   std::uint64_t everywhere = kAttrNoSuid | kAttrNoDev | (p.read_only_tree ? kAttrReadOnly : 0);
   if (AddAttributesAt("/", everywhere, true, false, mountinfo_fd) != 0)
     return Fail(Stage::kReadOnly);
   ForgetParents();  // what is attached may cover the directories that early clones came from
+  if (p.served) LearnServedMasks();
   if (Failure f = AttachAll(p, mountinfo_fd); f.stage != Stage::kNone) return f;
+  if (Failure f = KeepMasks(p, masks); f.stage != Stage::kNone) return f;
   if (Failure f = MountProc(p, mountinfo_fd); f.stage != Stage::kNone) return f;
   return p.new_root ? Pivot(mountinfo_fd) : Failure{};
 }
@@ -327,8 +363,9 @@ Failure MakePrivate() {
                                                                            : Fail(Stage::kPrivate);
 }
 
-Failure BuildView(std::string_view plan) {
+Failure BuildView(std::string_view plan, bool served, int& masks) {
   ParsedPlan p = Parse(plan);
+  if (p.ok && served) p.ok = UseServedMasks(p);
   if (!p.ok) {
     FreePlan(p);
     return Failure{Stage::kProtocol, EBADMSG, 0};
@@ -345,7 +382,7 @@ Failure BuildView(std::string_view plan) {
     }
     mountinfo = ::open("/proc/mountinfo/self/mountinfo", O_RDONLY | O_CLOEXEC);
   }
-  Failure f = Build(p, mountinfo);
+  Failure f = Build(p, mountinfo, masks);
   ForgetParents();
   if (f.stage == Stage::kNone && ::chdir("/") != 0) f = Fail(Stage::kWorkdir);
   if (mountinfo >= 0) ::close(mountinfo);

@@ -21,6 +21,19 @@ constexpr auto kDenyNames = std::to_array<DenyNameEntry>({
     {"!**/target/**", "build output with copied fixtures"},
 });
 
+constexpr auto kNotable = std::to_array<NotableEntry>({
+    {".github/workflows", "the repository's host runs it, with the repository's secrets"},
+    {".husky", "git hooks, which run at the next commit"},
+    {".pre-commit-config.yaml", "names programs that run at the next commit"},
+    {".devcontainer", "an editor builds and runs the container that it describes"},
+    {".devcontainer.json", "an editor builds and runs the container that it describes"},
+    {"package.json", "its scripts run at install and build"},
+    {"Makefile", "make runs it"},
+    {"makefile", "make runs it"},
+    {"GNUmakefile", "make runs it"},
+    {"conftest.py", "pytest runs it"},
+});
+
 constexpr auto kSystemDirectories = std::to_array<SystemDirectory>({
     {"/usr", "programs and libraries of the distribution"},
     {"/bin", "programs; a link to usr/bin where /usr is merged"},
@@ -40,6 +53,7 @@ constexpr auto kSystemDirectories = std::to_array<SystemDirectory>({
 }  // namespace
 
 std::span<const DenyNameEntry> DenyNameDefaults() { return kDenyNames; }
+std::span<const NotableEntry> NotableEntries() { return kNotable; }
 std::span<const SystemDirectory> SystemDirectories() { return kSystemDirectories; }
 
 }  // namespace cordon::policy

@@ -48,6 +48,14 @@ struct DenyNameEntry {
 };
 std::span<const DenyNameEntry> DenyNameDefaults();
 
+// Files that projects must be able to change, but that run later outside: a change is allowed and
+// told (spec 01). One component, or two; a directory means everything below it.
+struct NotableEntry {
+  std::string_view path;
+  std::string_view reason;
+};
+std::span<const NotableEntry> NotableEntries();
+
 // Programs that reach outside the boundary through a privileged helper.
 struct DangerousProgram {
   std::string_view name;  // base name, a glob of base names, or an absolute path

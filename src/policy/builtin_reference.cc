@@ -75,6 +75,14 @@ std::string BuiltinReference() {
       "--dry-run` shows "
       "which entries matter on this machine.\n";
   out += DenyRead() + Protected();
+  out +=
+      "\n## Names that may not be made\n\nWith `defaultDenyNames`. A leading `!` is an exception; "
+      "`filesystem.denyNames` can add more.\n\n| name | why |\n| --- | --- |\n";
+  for (const auto& e : DenyNameDefaults()) out += Row(e.pattern, "", e.reason);
+  out +=
+      "\n## Changes that are told\n\nNot refused, but listed at the end of a run.\n\n| path | why "
+      "|\n| --- | --- |\n";
+  for (const auto& e : NotableEntries()) out += Row(e.path, "", e.reason);
   out += "\n## Programs that do not start\n\n| program | why |\n| --- | --- |\n";
   for (const auto& e : DangerousPrograms()) out += Row(e.name, "", e.reason);
   out += "\n## Removed from the environment\n\n| variable | when | why |\n| --- | --- | --- |\n";

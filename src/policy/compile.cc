@@ -328,9 +328,8 @@ void Compiler::ReportUnheld() {
     switch (rule.kind) {
       case RuleKind::kDenyRead:
         rule.needs_supervisor = missing || !rule.globs.empty();
-        if (missing) warning = " is not there yet: if it appears, it is readable in this version";
-        if (!rule.globs.empty())
-          warning = ": names that match it later are readable in this version";
+        if (missing) warning = " is not there yet: if it appears, it is readable";
+        if (!rule.globs.empty()) warning = ": names that match it later are readable";
         break;
       case RuleKind::kDenyWrite:
       case RuleKind::kProtected: {
@@ -339,16 +338,15 @@ void Compiler::ReportUnheld() {
         rule.needs_supervisor =
             (missing && open) || (!rule.links.empty() && open) || !rule.globs.empty();
         if (missing && open)
-          warning = " is not there yet: its creation is not refused in this version";
+          warning = " is not there yet: its creation is not refused without the supervisor";
         break;
       }
       case RuleKind::kAllowWrite:
       case RuleKind::kRunnerState:
         if (rule.read_only) break;
         rule.needs_supervisor = missing || !rule.globs.empty();
-        if (missing) warning = " is not there: it cannot be created in this version";
-        if (!rule.globs.empty())
-          warning = ": names that match it later are not writable in this version";
+        if (missing) warning = " is not there: it cannot be created in a session";
+        if (!rule.globs.empty()) warning = ": names that match it later are not writable";
         if (missing && std::any_of(policy_.rules.begin(), policy_.rules.end(), [&](const Rule& r) {
               return &r != &rule && OpensWriting(r) && !r.existing.empty() &&
                      RuleMatch(r, rule.paths.back()) != 0;
@@ -369,16 +367,21 @@ Result<EffectivePolicy> Compiler::Run() {
   policy_.view = spec_.view;
   policy_.mode = spec_.mode;
   policy_.files_disabled = spec_.filesystem.disabled;
+  policy_.allow_git_config = spec_.filesystem.allow_git_config;
   CORDON_CHECK(ResolveHome());
   CORDON_CHECK(AddMounts());
   CORDON_CHECK(AddWorkdir());
   if (policy_.files_disabled) {
     policy_.rules.clear();
+    CORDON_CHECK(AddSockets());
+    policy_.index.Build(policy_.rules);
     return std::move(policy_);
   }
   CORDON_CHECK(AddUserEntries());
+  CORDON_CHECK(AddSockets());
   CORDON_CHECK(AddDefaultDenies());
   CORDON_CHECK(CheckOpeningLinks());
+  CORDON_CHECK(CheckSocketLinks());
   CORDON_CHECK(AddTemporary());
   CORDON_CHECK(AddSystemDirectories());
   CORDON_CHECK(AddProgramDirectories());

@@ -70,14 +70,13 @@ void Compiler::RecordMatch(Rule* rule, const std::string& path, FileKind kind) {
   }
   // An allow is not carried over a link that something inside may have made.
   const bool denies = rule->kind == RuleKind::kDenyRead || rule->kind == RuleKind::kDenyWrite ||
-                      rule->kind == RuleKind::kProtected || rule->kind == RuleKind::kDenyName;
+                      rule->kind == RuleKind::kProtected;
   if (!denies) return;
   rule->links.push_back(path);
   const auto resolved = ResolveLinks(path, fs_);
   if (!resolved.ok()) return;  // a loop: nothing can be reached through it
   if (resolved->kind != FileKind::kMissing)
     rule->existing.push_back({resolved->path, resolved->kind});
-  if (rule->kind == RuleKind::kDenyName) return;
   rule->paths.push_back(resolved->path);
   rule->fold_from.push_back(FoldFrom(resolved->path));
 }
@@ -86,6 +85,7 @@ Status Compiler::ExpandGlobs(std::size_t first_rule) {
   std::map<std::string, std::vector<Walked>> by_start;
   for (std::size_t i = first_rule; i < policy_.rules.size(); ++i) {
     Rule& rule = policy_.rules[i];
+    if (rule.kind == RuleKind::kDenyName) continue;  // judged when a name is used
     for (const glob::Pattern& pattern : rule.patterns) {
       CORDON_TRY(ResolvedPath start, ResolveLinks(pattern.fixed_prefix(), fs_));
       // The pattern with its prefix resolved stands beside this one and finds the same.

@@ -34,6 +34,13 @@ std::string WithoutEscapes(std::string_view text) {
   return out;
 }
 
+constexpr std::string_view kNeedsSupervisor =
+    ": this also forbids names that do not exist yet, and the supervisor, which holds them, is "
+    "missing";
+
+// An entry of denyNames that takes names out of the others.
+bool IsException(const PathEntry& entry) { return !entry.literal && entry.text.starts_with('!'); }
+
 std::string Place(std::string_view field, const PathEntry& entry) {
   return std::string(field) + " \"" + entry.text + "\" (" + entry.source.ToString() + ")";
 }
@@ -142,6 +149,7 @@ Status Compiler::AddGlobText(Rule* rule, const std::string& text) {
     rule->patterns.push_back(std::move(plain));
   }
   rule->globs.push_back(text);
+  rule->pattern_folds.push_back(folds);
   return Ok();
 }
 
@@ -177,59 +185,74 @@ Status Compiler::AddEntries(RuleKind kind, const std::vector<PathEntry>& entries
     const bool refuses = kind == RuleKind::kDenyWrite || kind == RuleKind::kProtected;
     if (refuses && !rule.globs.empty() && !context_.supervised) {
       return MakeError(
-          ErrorCode::kUnsupported,
-          Place(field, entry) + ": a pattern also forbids names that do not exist yet, which " +
-              "this version cannot hold",
+          ErrorCode::kUnsupported, Place(field, entry) + std::string(kNeedsSupervisor),
           "name the existing files and directories one by one (with \"literal\": true where a "
-          "name itself holds * ? [ or {)");
+          "name itself holds * ? [ or {), or run on Linux 5.19 or later");
     }
     policy_.rules.push_back(std::move(rule));
   }
   return Ok();
 }
 
-// A name is forbidden anywhere in the writable area: one glob for each writable root.
+// A name is forbidden anywhere in the writable area: one glob for each writable root. What exists
+// is not looked for: the supervisor judges a name when it is used.
 Status Compiler::AddDenyNames() {
   const std::vector<PathEntry>& entries = spec_.filesystem.deny_names;
-  if (entries.empty()) return Ok();
+  const bool defaults = spec_.filesystem.default_deny_names;
+  if (entries.empty() && !defaults) return Ok();
   if (!context_.supervised) {
-    return MakeError(
-        ErrorCode::kUnsupported,
-        Place("denyNames", entries.front()) +
-            ": it also forbids names that do not exist yet, which this version cannot hold",
-        "name the existing files in denyWrite");
+    const std::string what =
+        entries.empty() ? "defaultDenyNames" : Place("denyNames", entries.front());
+    return MakeError(ErrorCode::kUnsupported, what + std::string(kNeedsSupervisor),
+                     "name the existing files in denyWrite, or run on Linux 5.19 or later");
   }
   const std::vector<std::string> roots = WritableRoots();
-  const auto below_roots = [&](std::string_view name, std::vector<std::string>* out) {
-    while (!name.empty() && name.front() == '/') name.remove_prefix(1);
-    for (const std::string& root : roots) {
-      out->push_back(PatternStart(root) + "/**/" + std::string(name));
-    }
+  std::vector<PathEntry> exceptions;  // the user's own hold for the built-in list too
+  for (const PathEntry& entry : entries) {
+    if (IsException(entry)) exceptions.push_back(entry);
+  }
+  for (const PathEntry& entry : entries) {
+    if (!IsException(entry)) CORDON_CHECK(AddDenyName(entry, "", roots, exceptions));
+  }
+  if (!defaults) return Ok();
+  const auto built_in = [](const DenyNameEntry& row) {
+    return PathEntry{std::string(row.pattern), false, {"built-in name list", 0, 0}};
   };
-  Rule exceptions;
-  for (const PathEntry& entry : entries) {
-    if (entry.text.empty() || entry.text.front() != '!') continue;
-    below_roots(std::string_view(entry.text).substr(1), &exceptions.exceptions);
+  for (const DenyNameEntry& row : DenyNameDefaults()) {
+    if (IsException(built_in(row))) exceptions.push_back(built_in(row));
   }
-  for (const std::string& text : exceptions.exceptions) {
-    CORDON_TRY(glob::Pattern pattern, glob::Pattern::Parse(text));
-    exceptions.exception_patterns.push_back(std::move(pattern));
+  for (const DenyNameEntry& row : DenyNameDefaults()) {
+    const PathEntry entry = built_in(row);
+    if (!IsException(entry)) CORDON_CHECK(AddDenyName(entry, row.reason, roots, exceptions));
   }
-  for (const PathEntry& entry : entries) {
-    if (!entry.text.empty() && entry.text.front() == '!') continue;
-    Rule rule = exceptions;
-    rule.kind = RuleKind::kDenyName;
-    rule.text = entry.text;
-    rule.source = entry.source;
-    std::vector<std::string> globs;
-    below_roots(entry.literal ? glob::Escape(entry.text) : entry.text, &globs);
-    for (const std::string& text : globs) {
-      if (auto added = AddGlobText(&rule, text); !added.ok()) {
-        return Annotate(std::move(added).error(), Place("denyNames", entry));
-      }
+  return Ok();
+}
+
+Status Compiler::AddDenyName(const PathEntry& entry, std::string_view reason,
+                             const std::vector<std::string>& roots,
+                             const std::vector<PathEntry>& exceptions) {
+  const auto below = [](const std::string& root, std::string_view name) {
+    while (!name.empty() && name.front() == '/') name.remove_prefix(1);
+    return PatternStart(root) + "/**/" + std::string(name);
+  };
+  Rule rule;
+  rule.kind = RuleKind::kDenyName;
+  rule.text = entry.text;
+  rule.source = entry.source;
+  rule.reason = reason;
+  for (const std::string& root : roots) {
+    for (const PathEntry& exception : exceptions) {
+      const std::string text = below(root, std::string_view(exception.text).substr(1));
+      auto pattern = glob::Pattern::Parse(text);
+      if (!pattern.ok()) return Annotate(std::move(pattern).error(), Place("denyNames", exception));
+      rule.exceptions.push_back(text);
+      rule.exception_patterns.push_back(*std::move(pattern));
     }
-    policy_.rules.push_back(std::move(rule));
+    const std::string text = below(root, entry.literal ? glob::Escape(entry.text) : entry.text);
+    if (auto added = AddGlobText(&rule, text); !added.ok())
+      return Annotate(std::move(added).error(), Place("denyNames", entry));
   }
+  policy_.rules.push_back(std::move(rule));
   return Ok();
 }
 

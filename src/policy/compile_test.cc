@@ -154,6 +154,9 @@ TEST(CompileTest, RefusalsNameRuleSourceAndRemedy) {
          w.spec.filesystem.deny_names = PolicyWorld::Entries({".env"}, "test");
        },
        ErrorCode::kUnsupported},
+      {"defaultDenyNames: this also forbids names that do not exist yet",
+       [](PolicyWorld& w) { w.spec.filesystem.default_deny_names = true; },
+       ErrorCode::kUnsupported},
       {"denyRead \"~bob/x\"", [](PolicyWorld& w) { w.DenyRead({"~bob/x"}); }, ErrorCode::kInvalid},
       {"denyRead \"{a\"", [](PolicyWorld& w) { w.DenyRead({"{a"}); }, ErrorCode::kInvalid},
       {"denyRead \"loop\"",
@@ -238,9 +241,39 @@ TEST(CompileTest, SupervisedSessionsTakeNamesAndGlobs) {
   EXPECT_FALSE(Writes(policy, "/home/u/w/s/x.pem"));
   EXPECT_TRUE(Removes(policy, "/home/u/w/s/x.pem"));
   EXPECT_FALSE(Writes(policy, "/home/u/w/k2"));
-  EXPECT_EQ(Existing(FindRule(policy, RuleKind::kDenyName, "*.pem")),
-            (Paths{"/home/u/w/node_modules/p/t.pem", "/home/u/w/s/x.pem"}));
+  EXPECT_TRUE(FindRule(policy, RuleKind::kDenyName, "*.pem")->existing.empty());
   EXPECT_EQ(Existing(FindRule(policy, RuleKind::kDenyWrite, "k*")), Paths{"/home/u/w/k1"});
+}
+
+TEST(CompileTest, TheBuiltInNameListHoldsWithItsExceptions) {
+  PolicyWorld world;
+  world.context.supervised = true;
+  world.spec.filesystem.default_deny_names = true;
+  world.spec.filesystem.deny_names =
+      PolicyWorld::Entries({"*.secret", "!public.pem", "!fixtures/"}, "test");
+  const EffectivePolicy policy = world.Compile();
+  EXPECT_TRUE(policy.warnings.empty());
+  for (const char* path : {".env", "a/.env.local", "server.key", "a.pem", "target/a.secret"})
+    EXPECT_FALSE(Writes(policy, "/home/u/w/" + std::string(path))) << path;
+  for (const char* path : {".env.example", "node_modules/a/b.pem", "target/x.key", "public.pem",
+                           "a/fixtures/x.key", "fixtures/a.secret", "environment"})
+    EXPECT_TRUE(Writes(policy, "/home/u/w/" + std::string(path))) << path;
+  const Rule* rule = FindRule(policy, RuleKind::kDenyName, ".env");
+  ASSERT_NE(rule, nullptr);
+  EXPECT_EQ(rule->source.origin, "built-in name list");
+  EXPECT_FALSE(rule->reason.empty());
+  EXPECT_TRUE(rule->needs_supervisor);
+}
+
+TEST(CompileTest, NamesAreNotLookedForAtStart) {
+  PolicyWorld world;
+  world.context.supervised = true;
+  for (int i = 0; i < 100; ++i) world.fs.AddFile("/home/u/w/d" + std::to_string(i) + "/x.key");
+  (void)world.Compile();
+  const int without = std::exchange(world.fs.listed, 0);
+  world.spec.filesystem.default_deny_names = true;
+  (void)world.Compile();
+  EXPECT_EQ(world.fs.listed, without);
 }
 
 TEST(CompileTest, SystemDirectoriesAsWorkingDirectoryStayReadOnly) {

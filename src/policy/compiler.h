@@ -69,11 +69,18 @@ class Compiler {
   Status CheckWorkdir();
   void SettlePrivateDirectories();
   void ReportUnheld();
+  // compile_sockets.cc
+  // Also where there are no file rules: sockets are no files.
+  Status AddSockets();
+  Status CheckSocketLinks();
   void Warn(std::string text) { policy_.warnings.push_back(std::move(text)); }
 
   // compile_rules.cc
   Status AddEntries(RuleKind kind, const std::vector<PathEntry>& entries, std::string_view field);
   Status AddDenyNames();
+  Status AddDenyName(const PathEntry& entry, std::string_view reason,
+                     const std::vector<std::string>& roots,
+                     const std::vector<PathEntry>& exceptions);
   Result<Rule> FromEntry(RuleKind kind, const PathEntry& entry, std::string_view field);
   Result<Rule> FromPath(RuleKind kind, const std::string& path, std::string_view origin,
                         std::string_view reason);

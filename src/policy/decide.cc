@@ -28,6 +28,7 @@ ReadVoice VoiceOf(const Rule& rule) {
     case RuleKind::kAllowWrite:
     case RuleKind::kRunnerState:
       return rule.built_in_default ? ReadVoice::kAllowBuiltIn : ReadVoice::kAllowUser;
+    case RuleKind::kAllowSocket:
     case RuleKind::kMount: return ReadVoice::kAllowUser;
     case RuleKind::kWorkdir:
     case RuleKind::kSystem: return ReadVoice::kAllowBuiltIn;
@@ -281,6 +282,7 @@ const char* RuleKindName(RuleKind kind) {
     case RuleKind::kWorkdir: return "workdir";
     case RuleKind::kTemporary: return "temporary";
     case RuleKind::kRunnerState: return "runnerState";
+    case RuleKind::kAllowSocket: return "allowUnixSockets";
     case RuleKind::kSystem: return "system";
   }
   return "unknown";
@@ -308,6 +310,20 @@ Verdict EffectivePolicy::Decide(Operation op, std::string_view path) const {
     case Operation::kRemove: return DecideRemove(*this, normal);
   }
   return Deny(nullptr, "unknown operation");
+}
+
+std::string EffectivePolicy::HostPath(std::string_view path) const {
+  const BindMount* inner = nullptr;
+  for (const BindMount& mount : mounts) {
+    const bool inside = IsAtOrBelow(path, mount.guest_path);
+    if (inside && (inner == nullptr || mount.guest_path.size() >= inner->guest_path.size()))
+      inner = &mount;
+  }
+  if (inner == nullptr) return std::string(path);
+  const std::string_view rest =
+      path.substr(inner->guest_path == "/" ? 0 : inner->guest_path.size());
+  if (inner->host_path == "/") return rest.empty() ? "/" : std::string(rest);
+  return inner->host_path + std::string(rest == "/" ? "" : rest);
 }
 
 PathState EffectivePolicy::Look(std::string_view path) const {

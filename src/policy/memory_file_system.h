@@ -34,6 +34,24 @@ class MemoryFileSystem : public FileSystem {
     return AddDirectory(directory);
   }
 
+  // What stands at `to` goes; REQUIRES: no links on the way.
+  MemoryFileSystem& Move(const std::string& from, const std::string& to) {
+    Remove(to);
+    std::map<std::string, Node> moved;
+    for (const auto& [path, node] : nodes_) {
+      if (IsAtOrBelow(path, from)) moved[to + path.substr(from.size())] = node;
+    }
+    Remove(from);
+    AddDirectory(std::string(ParentPath(to)));
+    nodes_.merge(moved);
+    return *this;
+  }
+  // With everything below it.
+  MemoryFileSystem& Remove(const std::string& path) {
+    std::erase_if(nodes_, [&](const auto& entry) { return IsAtOrBelow(entry.first, path); });
+    return *this;
+  }
+
   FileKind Kind(const std::string& path) const override {
     ++asked;
     const Node* node = Find(path);

@@ -49,6 +49,7 @@ enum class RuleKind {
   kWorkdir,
   kTemporary,    // the session's own /tmp, /var/tmp, /dev/shm
   kRunnerState,  // writable in every mode
+  kAllowSocket,  // network.allowUnixSockets: visible, and may be connected to
   kSystem,       // visible in view: bound, read-only
 };
 const char* RuleKindName(RuleKind kind);
@@ -80,6 +81,8 @@ struct Rule {
   std::vector<std::string> exceptions;
   // The same, ready to match; filled by Compile and used by Decide.
   std::vector<glob::Pattern> patterns, exception_patterns;
+  // Parallel to `patterns`: names are compared case-folded. Elements that are absent count as no.
+  std::vector<bool> pattern_folds;
   // Parallel to `paths`: from this offset on names are compared case-folded (npos: nowhere).
   // Elements that are absent count as npos.
   std::vector<std::size_t> fold_from;
@@ -91,6 +94,9 @@ struct Rule {
   // True when the rule also speaks of names that do not exist yet, or of a link that could be
   // replaced, and only the supervisor can hold that part.
   bool needs_supervisor = false;
+  // The config of a git directory in a supervised session: the supervisor replaces it after it has
+  // judged the new content (12.14), so no mount may stand on it.
+  bool git_config = false;
 };
 
 enum class Operation { kRead, kWrite, kCreate, kRemove };
@@ -143,6 +149,7 @@ class EffectivePolicy {
   View view = View::kHost;
   Mode mode = Mode::kChat;
   bool files_disabled = false;
+  bool allow_git_config = false;  // filesystem.allowGitConfig
   std::string home;
   std::string workdir;
   std::vector<Rule> rules;
@@ -158,6 +165,8 @@ class EffectivePolicy {
   // Both answers at once, for a caller that asks about many paths. REQUIRES: `path` is absolute and
   // normalised.
   PathState Look(std::string_view path) const;
+  // The host's name of a path in the session's view: another one where a mount shows it elsewhere.
+  std::string HostPath(std::string_view path) const;
 };
 
 // Resolves, expands and orders the rules. Errors: kInvalid (a bad pattern, a relative mount path,

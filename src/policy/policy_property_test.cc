@@ -1,6 +1,7 @@
 // Random trees and rules: what must hold for every policy.
 #include <random>
 
+#include "policy/name_judge.h"
 #include "policy/policy.h"
 #include "policy/policy_test_support.h"
 #include "policy/rule_match.h"
@@ -223,6 +224,40 @@ TEST(PolicyPropertyTest, AnyBytesGetAnAnswer) {
       }
     }
   }
+}
+
+// The quick answer of the supervisor is never wider than the whole one.
+TEST(PolicyPropertyTest, TheNameJudgeAllowsNothingThatDecideRefuses) {
+  int quick = 0;
+  ForRandomWorlds(300, [&](PolicyWorld world, const EffectivePolicy&, Random& random) {
+    world.context.supervised = true;
+    if (random.Chance(20)) world.fs.FoldCase("/w/a");
+    world.DenyWrite(random.Some(3, &Random::ReadText));
+    if (random.Chance(50))
+      world.spec.filesystem.deny_names =
+          PolicyWorld::Entries({"*.key", "[b]/{a,c}", "a{,x}/b", "!**/c/**"}, "test:denyNames");
+    auto policy = world.TryCompile();
+    if (!policy.ok()) return;
+    NameJudge judge(*policy, world.fs);
+    for (int i = 0; i < 60; ++i) {
+      const std::string path = random.Path();
+      if (path == "/" || path.find("//") != std::string::npos) continue;
+      const FileKind kind = world.fs.Kind(path);
+      if (world.fs.Kind(std::string(ParentPath(path))) == FileKind::kSymlink) continue;
+      const auto check = [&](Operation op, const NameVerdict& verdict) {
+        const Verdict whole = policy->Decide(op, path);
+        const bool may = whole.allowed || whole.session_own;
+        ASSERT_TRUE(may || !verdict.allowed)
+            << OperationName(op) << " " << path << ": " << whole.reason;
+        quick += may && verdict.allowed ? 1 : 0;
+      };
+      check(Operation::kWrite, judge.Write(path));
+      check(Operation::kCreate, judge.Create(path, FileKind::kFile));
+      check(Operation::kRemove, judge.Remove(path, kind));
+      check(Operation::kCreate, judge.Rename("/w/none", FileKind::kFile, path, FileKind::kMissing));
+    }
+  });
+  EXPECT_GT(quick, 1000);
 }
 
 }  // namespace

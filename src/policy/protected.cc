@@ -84,7 +84,12 @@ Status Compiler::AddProtectedBelow(const std::string& base, ProtectedScope scope
     // Where nothing is writable the rule would only say the same again.
     const bool matters =
         scope == ProtectedScope::kWritableRoot || TouchesWritable(JoinPath(base, entry.path));
-    if (matters) CORDON_CHECK(AddProtected(base, entry));
+    if (!matters) continue;
+    const std::size_t known = policy_.rules.size();
+    CORDON_CHECK(AddProtected(base, entry));
+    const bool judged = context_.supervised && scope == ProtectedScope::kGitDirectory &&
+                        entry.path == "config" && policy_.rules.size() > known;
+    if (judged) policy_.rules.back().git_config = true;
   }
   return Ok();
 }

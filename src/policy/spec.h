@@ -52,12 +52,19 @@ struct FilesystemRules {
   std::vector<PathEntry> deny_read;
   std::vector<PathEntry> allow_read;
   std::vector<PathEntry> deny_names;
+  // The built-in name list (.env, *.key, ...) as well.
+  bool default_deny_names = false;
   // No file rules at all, the always-protected set included.
   bool disabled = false;
   // Opens .git/config (and nothing else) of the protected set.
   bool allow_git_config = false;
   // The built-in deny-read set; `cordon run --no-default-denies` turns it off.
   bool default_denies = true;
+};
+
+struct NetworkRules {
+  // Sockets of the host that may be connected to; each stays visible where it stands. No globs.
+  std::vector<PathEntry> allow_unix_sockets;
 };
 
 // Absent means no limit. Bytes, counts, processor share in whole processors, milliseconds.
@@ -96,6 +103,7 @@ struct SandboxSpec {
   std::vector<PathEntry> runner_state_dirs;
   std::vector<PathEntry> exec_grant_roots;
   FilesystemRules filesystem;
+  NetworkRules network;
   Limits limits;
   Environment environment;
   ExecRules exec;

@@ -161,6 +161,13 @@ TEST_F(SpecFaultTest, NamesTheFieldThePlaceAndTheRemedy) {
        "\"bin/tool\""},
       {"network that is a word", With("\"network\": \"none\""),
        "spec.json:3:14: network must be an object, not \"none\""},
+      {"network mode that is no word", With("\"network\": {\"mode\": false}"),
+       "spec.json:3:23: network.mode must be \"none\", not false"},
+      {"misspelt list of sockets", With("\"network\": {\"allowUnixSocket\": []}"),
+       "spec.json:3:15: unknown field \"allowUnixSocket\" in network; did you mean "
+       "\"allowUnixSockets\"?"},
+      {"one socket in place of a list", With("\"network\": {\"allowUnixSockets\": \"/a\"}"),
+       "spec.json:3:35: network.allowUnixSockets must be a list, not \"/a\""},
   };
   EXPECT_GE(std::size(faults), 20u);
   for (const auto& fault : faults) EXPECT_EQ(MessageFor(fault.bytes), fault.message) << fault.name;

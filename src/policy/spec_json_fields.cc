@@ -26,12 +26,22 @@ constexpr auto kFilesystem = std::to_array<Field>({
     {"denyNames", CORDON_SLOT(filesystem.deny_names), kNameGlobs, false, "[]",
      "globs of file names that may not be created or written anywhere; a leading ! makes an "
      "exception"},
+    {"defaultDenyNames", CORDON_SLOT(filesystem.default_deny_names), kPlain, false, "false",
+     "the built-in name list (.env, *.key, ...), added to denyNames"},
     {"disabled", CORDON_SLOT(filesystem.disabled), kPlain, false, "false",
      "no file rules at all, the always-protected set included"},
     {"allowGitConfig", CORDON_SLOT(filesystem.allow_git_config), kPlain, false, "false",
      "opens the config file of git directories, and nothing else of the always-protected set"},
     {"defaultDenies", CORDON_SLOT(filesystem.default_denies), kPlain, false, "true",
      "the built-in deny-read set: keys, tokens, browser profiles"},
+});
+
+constexpr auto kNetworkFields = std::to_array<Field>({
+    {"mode", kNowhere, kNoNetworkMode, false, "\"none\"",
+     "this version gives a sandbox no network: only none is accepted"},
+    {"allowUnixSockets", CORDON_SLOT(network.allow_unix_sockets), kPlain, false, "[]",
+     "unix sockets of the host that may be connected to; no globs. All others are refused, except "
+     "those made inside"},
 });
 
 constexpr auto kLimits = std::to_array<Field>({
@@ -97,8 +107,8 @@ constexpr auto kSpec = std::to_array<Field>({
     {"execGrantRoots", CORDON_SLOT(exec_grant_roots), kPlain, false, "[]",
      "trees whose programs run although they are writable; see exec.blockWritableDirs"},
     {"filesystem", kNowhere, kObject, false, "", "path rules", kFilesystem},
-    {"network", kNowhere, kNoNetwork, false, "{}",
-     "this version gives a sandbox no network: only {} and {\"mode\": \"none\"} are accepted"},
+    {"network", kNowhere, kNetwork, false, "", "no network in this version; unix sockets by path",
+     kNetworkFields},
     {"credentials", kNowhere, kNoCredentials, false, "{}",
      "this version hands out no credentials: only {} is accepted"},
     {"limits", kNowhere, kObject, false, "", "limits on resources; null means none", kLimits},

@@ -42,7 +42,8 @@ enum class Form {
   kIgnored,           // a string that is not kept ($schema)
   kNoNetworkFlag,     // only false
   kNoList,            // only []
-  kNoNetwork,         // only {} and {"mode": "none"}
+  kNetwork,           // an object of `fields`; what else asks for a network is refused as such
+  kNoNetworkMode,     // only "none"
   kNoCredentials,     // only {}
 };
 
@@ -53,7 +54,7 @@ struct Field {
   bool required = false;
   std::string_view default_text{};  // as JSON; "" for required fields and objects
   std::string_view meaning{};
-  std::span<const Field> fields{};  // kObject
+  std::span<const Field> fields{};  // kObject, kNetwork
 };
 
 std::span<const Field> SpecFields();

@@ -142,21 +142,29 @@ class SpecReader {
           return Unsupported(value.items.front(), path, "leave the list empty or out");
         }
         return Ok();
-      default: return ReadNoNetwork(field, value, path);
+      case Form::kNoNetworkMode:
+        if (value.type != Type::kString) return Expected(value, path, "\"none\"");
+        if (value.text == "none") return Ok();
+        return Unsupported(value, path + ": " + QuoteJson(value.text),
+                           "set it to \"none\" or leave it out");
+      default: return ReadWithoutNetwork(field, value, path);
     }
   }
 
   // network and credentials: accepted where they ask for what this version does anyway.
-  Status ReadNoNetwork(const Field& field, const JsonValue& value, const std::string& path) {
+  Status ReadWithoutNetwork(const Field& field, const JsonValue& value, const std::string& path) {
     if (value.type != Type::kObject) return Expected(value, path, "an object");
+    std::vector<std::string_view> known;
+    for (const Field& f : field.fields) known.push_back(f.name);
     for (const JsonMember& member : value.members) {
       const std::string inner = FieldPath(path, member.name);
-      if (field.form == Form::kNoNetwork && member.name == "mode") {
-        if (member.value.type != Type::kString) return Expected(member.value, inner, "\"none\"");
-        if (member.value.text == "none") continue;
-        return Unsupported(member.value, inner + ": " + QuoteJson(member.value.text),
-                           "set it to \"none\" or leave it out");
+      const auto kept = std::find(known.begin(), known.end(), member.name);
+      if (kept != known.end()) {
+        const auto at = static_cast<std::size_t>(kept - known.begin());
+        CORDON_CHECK(ReadField(field.fields[at], member.value, inner));
+        continue;
       }
+      if (Nearest(member.name, known)) return UnknownField(member, known, path);
       return Fail(
           ErrorCode::kUnsupported, member.position,
           inner + " is not supported: this version gives a sandbox no network and no credentials",

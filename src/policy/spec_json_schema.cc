@@ -140,9 +140,7 @@ JsonValue SchemaOfUnkept(Form form) {
       out = Typed("array");
       AddMember(out, "maxItems", JsonNumber(std::uint64_t{0}));
       return out;
-    case Form::kNoNetwork:
-      AddMember(out, "mode", Choice({"none"}));
-      return Closed(std::move(out), JsonArray());
+    case Form::kNoNetworkMode: return Choice({"none"});
     case Form::kNoCredentials: return Closed(std::move(out), JsonArray());
     default: return Typed("string");
   }
@@ -157,8 +155,7 @@ JsonValue SchemaOfFields(std::span<const Field> fields) {
           if constexpr (!std::is_same_v<decltype(slot), std::monostate>) {
             return SchemaOf(slot, field.form);
           } else {
-            return field.form == Form::kObject ? SchemaOfFields(field.fields)
-                                               : SchemaOfUnkept(field.form);
+            return field.fields.empty() ? SchemaOfUnkept(field.form) : SchemaOfFields(field.fields);
           }
         },
         field.slot);
@@ -184,8 +181,9 @@ const char* TypeInWords(const Field& field) {
     case Form::kNameGlobs: return "list of name globs";
     case Form::kPrograms: return "list of programs";
     case Form::kObject:
-    case Form::kNoNetwork:
+    case Form::kNetwork:
     case Form::kNoCredentials: return "object";
+    case Form::kNoNetworkMode: return "`\"none\"`";
     case Form::kIgnored: return "string";
     case Form::kNoNetworkFlag: return "boolean";
     case Form::kNoList: return "list";
@@ -235,7 +233,7 @@ void AppendTable(std::span<const Field> fields, std::string& out) {
       out += "`" + std::string(field.default_text) + "`";
     }
     out += " | " + Cell(field.meaning);
-    if (field.form == Form::kObject) out += ": see [below](#" + std::string(field.name) + ")";
+    if (!field.fields.empty()) out += ": see [below](#" + std::string(field.name) + ")";
     out += " |\n";
   }
 }
@@ -290,7 +288,7 @@ std::string SpecReference() {
   std::string out(kIntroduction);
   AppendTable(SpecFields(), out);
   for (const Field& field : SpecFields()) {
-    if (field.form != Form::kObject) continue;
+    if (field.fields.empty()) continue;
     out += "\n## " + std::string(field.name) + "\n\n";
     AppendTable(field.fields, out);
   }

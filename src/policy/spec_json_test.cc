@@ -15,7 +15,8 @@ constexpr const char* kEverything = R"({
   "sessionId": "s-1", "workspaceId": "w_1", "agentId": "agent 7",
   "bindMounts": [{"hostPath": "/a", "guestPath": "/b", "readOnly": true}, {"hostPath": "/c"}],
   "view": "host", "mode": "plan",
-  "networkEnabled": false, "egressAllowlist": [], "network": {"mode": "none"}, "credentials": {},
+  "networkEnabled": false, "egressAllowlist": [], "credentials": {},
+  "network": {"mode": "none", "allowUnixSockets": ["~/agent", {"path": "/run/a*", "literal": true}]},
   "guestWorkdir": "/w",
   "protectedPaths": ["/p"], "runnerStateDirs": ["~/.agent"], "execGrantRoots": ["/w/bin"],
   "filesystem": {
@@ -24,7 +25,7 @@ constexpr const char* kEverything = R"({
     "denyRead": ["~/secret", "**/*.key"],
     "allowRead": ["~/secret/public"],
     "denyNames": ["*.pem", "!ca.pem"],
-    "disabled": true, "allowGitConfig": true, "defaultDenies": false,
+    "disabled": true, "allowGitConfig": true, "defaultDenies": false, "defaultDenyNames": true,
   },
   "limits": {"memory": "512M", "cpus": 1.5, "pids": 100, "openFiles": 1024, "fileSize": 1048576,
              "diskWritten": "2GiB", "wallTime": "5m", "idleTime": 30000},
@@ -61,6 +62,11 @@ TEST(SpecJsonTest, ReadsEveryField) {
   EXPECT_TRUE(files.disabled);
   EXPECT_TRUE(files.allow_git_config);
   EXPECT_FALSE(files.default_denies);
+  EXPECT_TRUE(files.default_deny_names);
+  ASSERT_EQ(spec->network.allow_unix_sockets.size(), 2u);
+  EXPECT_EQ(spec->network.allow_unix_sockets[0].text, "~/agent");
+  EXPECT_EQ(spec->network.allow_unix_sockets[0].source.line, 8);
+  EXPECT_TRUE(spec->network.allow_unix_sockets[1].literal);
   EXPECT_EQ(spec->limits.memory_bytes, 512u << 20);
   EXPECT_EQ(spec->limits.cpus, 1.5);
   EXPECT_EQ(spec->limits.pids, 100u);
@@ -80,8 +86,8 @@ TEST(SpecJsonTest, ReadsEveryField) {
 TEST(SpecJsonTest, RulesKnowTheirPlace) {
   const auto spec = ParseSpec(kEverything, "f.json");
   ASSERT_TRUE(spec.ok());
-  EXPECT_EQ(spec->filesystem.deny_read[1].source.ToString(), "f.json:13:30");
-  EXPECT_EQ(spec->filesystem.allow_write[1].source.ToString(), "f.json:11:26");
+  EXPECT_EQ(spec->filesystem.deny_read[1].source.ToString(), "f.json:14:30");
+  EXPECT_EQ(spec->filesystem.allow_write[1].source.ToString(), "f.json:12:26");
   EXPECT_EQ(spec->bind_mounts[1].source.ToString(), "f.json:5:75");
 }
 
@@ -131,12 +137,13 @@ SandboxSpec RandomSpec(std::mt19937& random) {
   spec.mode = static_cast<Mode>(random() % 4);
   if (chance()) spec.guest_workdir = text("/");
   FilesystemRules& files = spec.filesystem;
-  for (auto* list :
-       {&spec.protected_paths, &spec.runner_state_dirs, &spec.exec_grant_roots, &files.allow_write,
-        &files.deny_write, &files.deny_read, &files.allow_read, &files.deny_names}) {
+  for (auto* list : {&spec.protected_paths, &spec.runner_state_dirs, &spec.exec_grant_roots,
+                     &files.allow_write, &files.deny_write, &files.deny_read, &files.allow_read,
+                     &files.deny_names, &spec.network.allow_unix_sockets}) {
     fill(*list);
   }
   files.disabled = chance();
+  files.default_deny_names = chance();
   files.allow_git_config = chance();
   files.default_denies = chance();
   for (auto* limit : {&spec.limits.memory_bytes, &spec.limits.pids, &spec.limits.open_files,
@@ -173,6 +180,7 @@ TEST(SpecJsonTest, AnySpecSurvivesWritingAndReading) {
     ASSERT_EQ(again->environment.set, spec.environment.set);
     ASSERT_EQ(again->exec.deny, spec.exec.deny);
     ASSERT_EQ(again->filesystem.deny_names.size(), spec.filesystem.deny_names.size());
+    ASSERT_EQ(again->network.allow_unix_sockets.size(), spec.network.allow_unix_sockets.size());
     ASSERT_EQ(again->agent_id, spec.agent_id);
   }
 }

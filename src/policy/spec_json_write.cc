@@ -57,7 +57,7 @@ JsonValue FieldsToJson(SandboxSpec& spec, std::span<const Field> fields) {
         [&](auto slot) {
           if constexpr (!std::is_same_v<decltype(slot), std::monostate>) {
             return ToJson(*slot(spec));
-          } else if (field.form == Form::kObject) {
+          } else if (!field.fields.empty()) {
             return FieldsToJson(spec, field.fields);
           } else {
             // Fields that are not kept are written as their default, which reads back.

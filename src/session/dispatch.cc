@@ -4,6 +4,7 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -43,6 +44,8 @@ Status Session::Impl::DispatchOnce(std::chrono::milliseconds timeout) {
       while (!gone && (outcome = channel.Receive(message)) == Channel::Outcome::kMessage)
         HandleMessage(message);
       if (outcome == Channel::Outcome::kEndOfFile && !gone) HandleGone();
+    } else if (tag >= kTagBrokers && tag < kTagBrokers + brokers.size()) {
+      ReadBroker(tag - kTagBrokers);
     } else if (tag == kTagTimer) {
       std::uint64_t ticks;
       [[maybe_unused]] ssize_t ignored = ::read(timer.get(), &ticks, sizeof ticks);
@@ -54,12 +57,74 @@ Status Session::Impl::DispatchOnce(std::chrono::milliseconds timeout) {
   return Ok();
 }
 
+void Session::Impl::TakeReport(const BrokerLink& broker, std::string_view payload) {
+  bool ok = false;
+  const jail::wire::Report report = jail::wire::ReadReport(payload, ok);
+  if (!ok) return;
+  const policy::EffectivePolicy& decided_by =
+      broker.policy != nullptr ? *broker.policy : prepared.policy;
+  const Violation* violation = violations.Add(report, decided_by);
+  if (violation == nullptr || !options.on_event) return;
+  EventParts parts = EventPartsOf(*violation);
+  Emit(parts.type, violation->exec, std::move(parts.text), std::move(parts.numbers));
+}
+
+void Session::Impl::ReadBroker(std::size_t index) {
+  using jail::wire::Type;
+  BrokerLink& broker = brokers[index];
+  IncomingMessage message;
+  Channel::Outcome outcome = Channel::Outcome::kNothing;
+  while (broker.channel.open() &&
+         (outcome = broker.channel.Receive(message)) == Channel::Outcome::kMessage) {
+    switch (message.header.type) {
+      case Type::kReport: TakeReport(broker, message.payload); break;
+      case Type::kBrokerFailed: broker_failure = PayloadAs<jail::wire::Failure>(message); break;
+      case Type::kFlushed: broker.flushed = true; break;
+      default: break;
+    }
+  }
+  // The end of a broker that is still needed is noticed by the monitor, which ends the session.
+  if (outcome != Channel::Outcome::kEndOfFile) return;
+  ::epoll_ctl(epoll.get(), EPOLL_CTL_DEL, broker.channel.fd(), nullptr);
+  broker.channel.Close();
+  broker.flushed = true;
+}
+
+Status Session::Impl::FlushReports() {
+  constexpr std::chrono::seconds kPatience{2};
+  const auto limit = Clock::now() + kPatience;
+  for (BrokerLink& broker : brokers) {
+    if (!broker.channel.open()) continue;
+    broker.flushed = false;
+    // EPIPE: it is ending, and has said everything before.
+    [[maybe_unused]] Status asked = broker.channel.Send(jail::wire::Type::kFlush, 0, {});
+  }
+  const auto waiting = [&] {
+    return std::any_of(brokers.begin(), brokers.end(), [](const auto& b) { return !b.flushed; });
+  };
+  while (waiting()) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(limit - Clock::now());
+    if (left.count() <= 0)
+      return MakeError(ErrorCode::kTimeout, "the supervisor did not answer within 2 s");
+    CORDON_CHECK(DispatchOnce(left));
+  }
+  for (const Violation& violation : violations.TakeUnsaid()) {
+    EventParts parts = EventPartsOf(violation);
+    Emit(parts.type, violation.exec, std::move(parts.text), std::move(parts.numbers));
+  }
+  return Ok();
+}
+
 void Session::Impl::HandleMessage(IncomingMessage& message) {
   using jail::wire::Type;
   auto it = execs.find(message.header.exec);
   ExecRecord* exec = it == execs.end() ? nullptr : &it->second;
   switch (message.header.type) {
-    case Type::kReady: ready = true; break;
+    case Type::kReady:
+      ready = true;
+      if (const auto error = PayloadAs<std::int32_t>(message); error != 0)
+        prepared.details.push_back(MasksArePlain(error));
+      break;
     case Type::kFailed:
       if (!ready) {
         launch_failure = PayloadAs<jail::wire::Failure>(message);
@@ -107,6 +172,7 @@ void Session::Impl::HandleMessage(IncomingMessage& message) {
       FinishExec(*exec);
       break;
     }
+    case Type::kWatchFailed: NoteWatchFailure(message.payload); break;
     case Type::kEnded: ended = PayloadAs<jail::wire::Ended>(message); break;
     default: break;
   }
@@ -161,14 +227,23 @@ void Session::Impl::ReadCapture(ExecRecord& exec, int index) {
 
 void Session::Impl::HandleGone() {
   gone = true;
+  for (std::size_t i = 0; i < brokers.size(); ++i) ReadBroker(i);
   std::string reason = "parent-gone";
   if (ended && ended->reason == jail::wire::EndReason::kManual) reason = "manual";
   if (ended && ended->reason == jail::wire::EndReason::kInitDied) reason = "session-init-died";
+  if (ended && ended->reason == jail::wire::EndReason::kBrokerDied)
+    reason = "session-supervisor-died";
   if (!ended) reason = "session-monitor-died";
   for (auto& [exec_id, exec] : execs) {
     if (exec.exited) continue;
     exec.result.signal = SIGKILL;
     exec.result.killed_reason = reason;
+    // Cordon's own failure, not the command's.
+    if (broker_failure) exec.result.start_error = LaunchError(*broker_failure, nullptr);
+    if (broker_failure || reason == "session-supervisor-died") {
+      exec.result.signal.reset();
+      exec.result.exit_code = 125;
+    }
     FinishExec(exec);
   }
   ::epoll_ctl(epoll.get(), EPOLL_CTL_DEL, channel.fd(), nullptr);

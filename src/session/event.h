@@ -9,7 +9,8 @@
 
 namespace cordon::session {
 
-// One event. `type`: starting, ready, stdout, stderr, exit, killed, violation, state.
+// One event. `type`: starting, ready, stdout, stderr, exit, killed, violation, changed, gap, state.
+// (The fields of violation, changed and gap: session/violation.h.)
 struct Event {
   std::string type;
   std::string session;

@@ -115,6 +115,8 @@ Result<ExecId> Session::Impl::StartExec(ExecRequest request) {
   plan.fence = jail::WritablePlaces(prepared.plan);
   plan.isolated = !options.single_policy;
   plan.filter = prepared.filter;
+  plan.supervised = prepared.supervised;
+  violations.Began(record.id, plan.argv);
 
   PlacedStdio placed;
   CORDON_CHECK(PlaceStdio(request, plan, record, placed));

@@ -102,6 +102,29 @@ Status Session::Impl::OpenChannel(UniqueFd& theirs) {
   return Watch(timer.get(), kTagTimer);
 }
 
+Result<UniqueFd> Session::Impl::OpenBroker(const Prepared& next) {
+  if (!next.supervised) return UniqueFd();
+  return OpenLink(next.for_broker);
+}
+
+Result<UniqueFd> Session::Impl::OpenMaskServer(const Prepared& next) {
+  if (next.for_masks.empty()) return UniqueFd();
+  return OpenLink(next.for_masks);
+}
+
+Result<UniqueFd> Session::Impl::OpenLink(const std::string& policy) {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+    return ErrnoError("socketpair");
+  UniqueFd theirs(pair[1]);
+  BrokerLink link;
+  link.channel = Channel(UniqueFd(pair[0]));
+  CORDON_CHECK(link.channel.Send(jail::wire::Type::kPolicy, 0, policy));
+  CORDON_CHECK(Watch(link.channel.fd(), kTagBrokers + brokers.size()));
+  brokers.push_back(std::move(link));
+  return theirs;
+}
+
 Status Session::Impl::StartNative(const policy::SandboxSpec& spec) {
   UniqueFd theirs;
   CORDON_CHECK(OpenChannel(theirs));
@@ -112,17 +135,23 @@ Status Session::Impl::StartNative(const policy::SandboxSpec& spec) {
   CORDON_CHECK(channel.Send(jail::wire::Type::kBoot, 0, Encode(boot)));
   CORDON_CHECK(SpawnLauncher(spec, std::move(theirs)));
   CORDON_TRY(prepared, Prepare(spec, options));
+  CORDON_TRY(UniqueFd brokers_end, OpenBroker(prepared));
+  std::vector<int> fds;
+  if (brokers_end.valid()) fds.push_back(brokers_end.get());
+  CORDON_TRY(UniqueFd mask_servers_end, OpenMaskServer(prepared));
+  if (mask_servers_end.valid()) fds.push_back(mask_servers_end.get());
   // The launcher may have given up by now; its reason is in the socket, so EPIPE is no error here.
-  if (Status sent = channel.Send(jail::wire::Type::kView, 0, Encode(prepared.plan));
+  if (Status sent = channel.Send(jail::wire::Type::kView, 0, Encode(prepared.plan), fds);
       !sent.ok() && sent.error().sys_errno != EPIPE)
     return sent.error();
+  CORDON_CHECK(SendWatches(prepared));
   return AwaitReady();
 }
 
 Status Session::Impl::StartBubblewrap(const policy::SandboxSpec& spec) {
   UniqueFd theirs;
   CORDON_CHECK(OpenChannel(theirs));
-  CORDON_TRY(prepared, Prepare(spec, options));
+  CORDON_TRY(prepared, Prepare(spec, options, LaunchOptions::Launcher::kBubblewrap));
   CORDON_TRY(jail::BwrapPlan bwrap, PlanForBubblewrap(prepared));
   prepared.details.push_back(std::string("launcher: ") + jail::kBwrapPath +
                              " (only it may create user namespaces here)");
@@ -140,6 +169,7 @@ Status Session::Impl::StartBubblewrap(const policy::SandboxSpec& spec) {
 void Session::Impl::Abandon() {
   channel.Close();
   ReapMonitor(false);
+  brokers.clear();
   epoll.reset();
   timer.reset();
   gone = ready = false;

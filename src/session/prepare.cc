@@ -1,21 +1,26 @@
 #include "session/prepare.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <pwd.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <climits>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
+#include "base/unique_fd.h"
 #include "jail/filter.h"
 #include "jail/plan_builder.h"
 #include "policy/exec_rules.h"
 #include "policy/path.h"
 #include "session/host_sockets.h"
 #include "session/session_impl.h"
+#include "session/supervision.h"
 #include "sys/host_file_system.h"
 
 namespace cordon::session {
@@ -107,7 +112,7 @@ constexpr ToolCache kToolCaches[] = {
 
 // Cordon's own values, set after cleaning.
 void AddOwnVariables(const SandboxSpec& spec, const Identity& identity, const std::string& home,
-                     const policy::EnvironmentFacts& facts,
+                     const policy::EnvironmentFacts& facts, bool supervised,
                      std::map<std::string, std::string>& environment) {
   environment["TMPDIR"] = "/tmp";
   environment["XDG_RUNTIME_DIR"] = "/run/user/" + std::to_string(identity.inner_uid);
@@ -116,6 +121,8 @@ void AddOwnVariables(const SandboxSpec& spec, const Identity& identity, const st
   environment.emplace("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
   // tar as uid 0 restores owners that need not exist inside (12.6).
   if (identity.inner_uid == 0) environment.emplace("TAR_OPTIONS", "--no-same-owner");
+  // No sample hooks: hooks cannot be created, and git gives up on the whole clone for one.
+  if (supervised) environment.emplace("GIT_TEMPLATE_DIR", "");
   for (const ToolCache& cache : kToolCaches)
     if (home.empty() || !facts.writable(home + cache.below_home))
       environment.emplace(cache.variable, cache.own);
@@ -188,13 +195,44 @@ void SayFence(Prepared& out) {
       "can be opened again for writing");
 }
 
-std::string FilterBytes() {
-  std::vector<sock_filter> program = jail::BaselineFilter({});
+// Without a supervisor what only it can hold is refused (a person's rules) or said.
+bool WantsSupervisor(LaunchOptions::Launcher launcher, Prepared& out) {
+  Status available = launcher == LaunchOptions::Launcher::kBubblewrap
+                         ? MakeError(ErrorCode::kUnsupported,
+                                     "bubblewrap's namespaces cannot be entered by a supervisor")
+                         : SupervisorAvailable();
+  if (available.ok()) return true;
+  out.details.push_back("weaker: no rules for names that do not exist yet, and no reports: " +
+                        available.error().message);
+  return false;
+}
+
+// A server of masks tells which path was meant; without one the masks only refuse.
+void PlanMaskServer(Prepared& out) {
+  if (!out.supervised) return;  // which has been said
+  out.for_masks =
+      jail::EncodeMasks(out.plan, out.identity.inner_uid, out.identity.inner_gid);
+  if (out.for_masks.empty()) return;
+  UniqueFd device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
+  if (device.valid()) return;
+  out.details.push_back(MasksArePlain(errno));
+  out.for_masks.clear();
+}
+
+std::string FilterBytes(const jail::Supervision& supervise) {
+  jail::FilterOptions options;
+  options.supervise = supervise;
+  std::vector<sock_filter> program = jail::BaselineFilter(options);
   return std::string(reinterpret_cast<const char*>(program.data()),
                      program.size() * sizeof(sock_filter));
 }
 
 }  // namespace
+
+std::string MasksArePlain(int error) {
+  return std::string("weaker: denied reads are not reported by path: /dev/fuse: ") +
+         std::strerror(error);
+}
 
 bool HasWriteFence() {
   constexpr long kLandlockCreateRuleset = 444;
@@ -232,13 +270,18 @@ jail::Boot BootFor(const Identity& identity, bool keep_base) {
   return boot;
 }
 
-Result<Prepared> Prepare(const SandboxSpec& spec, const LaunchOptions& options) {
+Result<Prepared> Prepare(const SandboxSpec& spec, const LaunchOptions& options,
+                         LaunchOptions::Launcher launcher) {
   sys::HostFileSystem fs;
   Prepared out;
   out.identity = IdentityFor(options);
   std::map<std::string, std::string> inherited =
       options.environment.empty() ? policy::EnvironmentFrom(environ) : options.environment;
   CORDON_TRY(policy::Context context, MakeContext(spec, options, inherited, fs));
+  out.supervised = context.supervised = WantsSupervisor(launcher, out);
+  if (options.strict_reads && !out.supervised)
+    return MakeError(ErrorCode::kUnsupported, "strict reads need a supervisor",
+                     "run `cordon doctor` for what this host lacks");
   CORDON_TRY(out.policy, policy::Compile(spec, context, fs));
   out.workdir = context.workdir;
 
@@ -261,12 +304,17 @@ Result<Prepared> Prepare(const SandboxSpec& spec, const LaunchOptions& options) 
   policy::CleanedEnvironment cleaned = policy::CleanEnvironment(inherited, spec.environment, facts);
   out.environment = std::move(cleaned.variables);
   out.removed = std::move(cleaned.removed);
-  AddOwnVariables(spec, out.identity, context.home, facts, out.environment);
+  AddOwnVariables(spec, out.identity, context.home, facts, out.supervised, out.environment);
   // Without file rules there is no private /tmp either: the caller's choice stands.
   if (out.policy.files_disabled)
     RestoreVariables({"TMPDIR", "XDG_RUNTIME_DIR"}, inherited, out.environment);
   CORDON_CHECK(PlanLimits(spec.limits, out.identity, out));
-  out.filter = FilterBytes();
+  out.filter = FilterBytes(out.supervised
+                               ? SupervisionFor(out.policy, options.strict_reads,
+                                                !input.denied_programs.empty())
+                               : jail::Supervision{});
+  if (out.supervised) out.for_broker = EncodeForBroker(out.policy, input.denied_programs);
+  PlanMaskServer(out);
   SayFence(out);
   return out;
 }

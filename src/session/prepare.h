@@ -31,6 +31,9 @@ struct Prepared {
   std::vector<std::string> details;   // how each limit is held
   std::vector<std::string> not_held;  // exec rules that no mount can hold
   std::string filter;                 // sock_filter[] as bytes
+  bool supervised = false;            // the filter traps; a broker answers
+  std::string for_broker;             // payload of jail::wire::Type::kPolicy
+  std::string for_masks;              // the same for the server of masks; empty: there is none
   std::string workdir;
 };
 
@@ -38,7 +41,12 @@ Identity IdentityFor(const LaunchOptions& options);
 // Id maps for `identity`. Root with CAP_SETUID keeps every id that it has; anybody else has one.
 jail::Boot BootFor(const Identity& identity, bool keep_base);
 
-Result<Prepared> Prepare(const policy::SandboxSpec& spec, const LaunchOptions& options);
+// `launcher`: bubblewrap's sessions have no supervisor.
+Result<Prepared> Prepare(const policy::SandboxSpec& spec, const LaunchOptions& options,
+                         LaunchOptions::Launcher launcher = LaunchOptions::Launcher::kNative);
+
+// For Prepared::details: no server stands behind the masks of denied reads.
+std::string MasksArePlain(int error);
 
 // Whether this kernel has the Landlock that the launcher's domains need (launcher/fence.h).
 bool HasWriteFence();

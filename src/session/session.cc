@@ -50,11 +50,12 @@ void Session::Impl::SetState(State next) {
   Emit("state", std::nullopt, {{"state", StateName(next)}});
 }
 
-Status Session::Impl::Ask(jail::wire::Type type, std::string_view payload) {
+Status Session::Impl::Ask(jail::wire::Type type, std::string_view payload,
+                          const std::vector<int>& fds) {
   answered = false;
   answer_failure.reset();
   ++request_number;
-  CORDON_CHECK(channel.Send(type, request_number, payload));
+  CORDON_CHECK(channel.Send(type, request_number, payload, fds));
   while (!answered) {
     CORDON_CHECK(DispatchOnce(std::chrono::milliseconds(-1)));
     if (gone) return MakeError(ErrorCode::kNotFound, "the session has ended");
@@ -106,6 +107,9 @@ Status Session::Resize(ExecId id, WindowSize size) {
   if (::ioctl(fd, TIOCSWINSZ, &window) != 0) return ErrnoError("TIOCSWINSZ");
   return Ok();
 }
+
+const ViolationLog& Session::violations() const { return impl_->violations; }
+Status Session::FlushReports() { return impl_->FlushReports(); }
 
 int Session::PollFd() const { return impl_->epoll.get(); }
 Status Session::Dispatch(std::chrono::milliseconds timeout) { return impl_->DispatchOnce(timeout); }
@@ -160,11 +164,23 @@ Status Session::Update(const policy::SandboxSpec& spec) {
                      "needs Landlock of Linux 5.19",
                      "destroy the session and launch another");
   CORDON_TRY(Prepared next, Prepare(spec, impl_->options));
-  CORDON_CHECK(impl_->Ask(jail::wire::Type::kView, Encode(next.plan)));
-  if (impl_->answer_failure)
+  const std::size_t brokers = impl_->brokers.size();
+  CORDON_TRY(UniqueFd theirs, impl_->OpenBroker(next));
+  std::vector<int> fds;
+  if (theirs.valid()) fds.push_back(theirs.get());
+  CORDON_TRY(UniqueFd mask_servers_end, impl_->OpenMaskServer(next));
+  if (mask_servers_end.valid()) fds.push_back(mask_servers_end.get());
+  CORDON_CHECK(impl_->Ask(jail::wire::Type::kView, Encode(next.plan), fds));
+  theirs.reset();
+  if (impl_->answer_failure) {
+    while (impl_->brokers.size() > brokers) impl_->brokers.pop_back();
     return Annotate(LaunchError(*impl_->answer_failure, &next.plan), "update");
+  }
+  auto old = std::make_shared<policy::EffectivePolicy>(std::move(impl_->prepared.policy));
+  for (std::size_t i = 0; i < brokers; ++i)
+    if (impl_->brokers[i].policy == nullptr) impl_->brokers[i].policy = old;
   impl_->prepared = std::move(next);
-  return Ok();
+  return impl_->SendWatches(impl_->prepared);
 }
 
 Status Session::Destroy() {

@@ -30,6 +30,7 @@
 #include "policy/policy.h"
 #include "policy/spec.h"
 #include "session/event.h"
+#include "session/violation.h"
 
 namespace cordon::session {
 
@@ -54,6 +55,10 @@ struct LaunchOptions {
   bool keep_readable = false;
   // Inner user id of the commands; absent: the caller's own.
   std::optional<std::uint32_t> uid;
+  // Every open traps, also for reading, so that each read that a mask refuses is reported with the
+  // path that the program asked for (without it a denied read is only an errno). It costs some 15
+  // microseconds an open; what may be read does not change.
+  bool strict_reads = false;
   // What `cordon ps` shows as the session's command.
   std::string label;
   // Environment that cleaning starts from; empty: the caller's own.
@@ -161,6 +166,11 @@ class Session {
   std::optional<ExecResult> TakeResult(ExecId id);
   // Dispatches until the exec has ended.
   Result<ExecResult> Wait(ExecId id);
+
+  // What the boundary refused so far. Complete up to now after FlushReports().
+  const ViolationLog& violations() const;
+  // Waits until the supervisor has said what it counted (milliseconds).
+  Status FlushReports();
 
   Status Suspend();
   Status Resume();

@@ -11,6 +11,7 @@
 #include "session/channel.h"
 #include "session/prepare.h"
 #include "session/session.h"
+#include "session/violation.h"
 
 namespace cordon::session {
 
@@ -38,6 +39,14 @@ struct ExecRecord {
   bool Finished() const { return exited && !captures[0].fd.valid() && !captures[1].fd.valid(); }
 };
 
+// The broker of one view: one for the launch, one more for each Update.
+struct BrokerLink {
+  Channel channel;
+  // What it decides by, for its reports; null: Prepared::policy, the present one.
+  std::shared_ptr<const policy::EffectivePolicy> policy;
+  bool flushed = true;
+};
+
 struct Session::Impl {
   std::string id;
   State state = State::kCreated;
@@ -50,6 +59,9 @@ struct Session::Impl {
   ExecId next_exec = 1;
   std::uint64_t sequence = 0;
   std::map<ExecId, ExecRecord> execs;
+  std::vector<BrokerLink> brokers;
+  ViolationLog violations;
+  std::optional<jail::wire::Failure> broker_failure;
   std::optional<Clock::time_point> session_deadline;
   // Answer to the last Suspend, Resume or Update request.
   std::uint32_t request_number = 0;
@@ -71,6 +83,17 @@ struct Session::Impl {
   Status OpenChannel(UniqueFd& theirs);
   Status SpawnLauncher(const policy::SandboxSpec& spec, UniqueFd theirs);
   Status AwaitReady();
+  // A broker's socket, with the policy in it; the other end goes to init with the view. Invalid
+  // when nothing is supervised.
+  Result<UniqueFd> OpenBroker(const Prepared& next);
+  // The same for the server of masks.
+  Result<UniqueFd> OpenMaskServer(const Prepared& next);
+  Result<UniqueFd> OpenLink(const std::string& policy);
+  Status FlushReports();
+  // watching.cc
+  Status SendWatches(Prepared& next);
+  void NoteWatchFailure(std::string_view payload);
+  // launch.cc
   void ReapMonitor(bool force);
 
   // exec.cc
@@ -80,6 +103,8 @@ struct Session::Impl {
   // dispatch.cc
   Status DispatchOnce(std::chrono::milliseconds timeout);
   void HandleMessage(IncomingMessage& message);
+  void ReadBroker(std::size_t index);
+  void TakeReport(const BrokerLink& broker, std::string_view payload);
   void HandleGone();
   void ReadCapture(ExecRecord& exec, int index);
   void CheckDeadlines();
@@ -92,12 +117,14 @@ struct Session::Impl {
             std::map<std::string, std::string> text = {},
             std::map<std::string, std::int64_t> numbers = {});
   // Sends a request to init and dispatches until it has answered.
-  Status Ask(jail::wire::Type type, std::string_view payload);
+  Status Ask(jail::wire::Type type, std::string_view payload, const std::vector<int>& fds = {});
 };
 
 // Tags of epoll entries: the control socket, the timer, or a capture (exec id * 2 + index).
 inline constexpr std::uint64_t kTagControl = ~0ull;
 inline constexpr std::uint64_t kTagTimer = ~0ull - 1;
+inline constexpr std::uint64_t kMostBrokers = 1u << 20;
+inline constexpr std::uint64_t kTagBrokers = kTagTimer - kMostBrokers;  // and the index
 
 std::string LauncherPath(const LaunchOptions& options);
 

@@ -96,6 +96,8 @@ Error LaunchError(const Failure& f, const Plan* plan) {
     case Stage::kAttach:
       return WithErrno(ForOperation("mount on", plan, f.operation, false), f.error, kMoved);
     case Stage::kPivot: return WithErrno("change to the session's root", f.error);
+    case Stage::kBroker:
+    case Stage::kMasks: return WithErrno("start the session's supervisor", f.error, kDoctor);
     case Stage::kBubblewrap: return WithErrno("start bubblewrap", f.error, kDoctor);
     case Stage::kLoopback:
       return WithErrno("bring up the session's loopback interface", f.error, kDoctor);
@@ -131,6 +133,13 @@ Error ExecError(const Failure& f, const std::string& program, const std::string&
       return WithErrno("set a resource limit", f.error,
                        "it may not exceed the caller's own hard limit (ulimit -H)");
     case Stage::kFence: return WithErrno("set up the Landlock domain", f.error, kDoctor);
+    case Stage::kListener:
+      return WithErrno("install the system call filter with its notifications", f.error,
+                       f.error == EBUSY
+                           ? "Cordon runs inside a container or sandbox that holds the one place "
+                             "for a supervisor: start it outside"
+                           : kDoctor);
+    case Stage::kBroker: return WithErrno("start the session's supervisor", f.error, kDoctor);
     case Stage::kFilter: return WithErrno("install the system call filter", f.error, kDoctor);
     case Stage::kCapabilities: return WithErrno("drop capabilities", f.error);
     case Stage::kNoNewPrivileges: return WithErrno("set no_new_privs", f.error);

@@ -85,7 +85,8 @@ class ProgramTest(Case):
     def test_help_names_the_commands_and_only_them(self):
         text = cordon("--help").stdout.decode()
         listed = re.findall(r"^  ([a-z]+)  ", text, re.M)
-        self.assertEqual(listed, ["run", "doctor", "ps", "kill", "completion", "schema", "help"])
+        self.assertEqual(listed, ["run", "trace", "explain", "doctor", "ps", "kill",
+                                  "completion", "schema", "help"])
         self.assertEqual(cordon("help").stdout.decode(), text)
         for name in listed:
             one = cordon("help", name)
@@ -139,7 +140,8 @@ class ProgramTest(Case):
 
     def test_bash_completion_works(self):
         self.assertEqual(self.complete("doc"), ["doctor"])
-        self.assertEqual(self.complete("run", "--deny-"), ["--deny-write", "--deny-read"])
+        self.assertEqual(self.complete("run", "--deny-"),
+                         ["--deny-write", "--deny-name", "--deny-read"])
         self.assertEqual(self.complete("run", "--view", ""), ["bound", "host"])
         self.assertEqual(self.complete("run", "--write", "/x", "--quie"), ["--quiet"])
         self.assertEqual(self.complete("completion", "z"), ["zsh"])

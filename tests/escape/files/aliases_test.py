@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """Other names of a file than its path, and special files on a read-only mount (rows 14, 33)."""
-import ctypes
 import os
-import socket
 import stat
 import subprocess
 
@@ -69,12 +67,6 @@ class GuestMounts(canary.CanaryTest):
         self.assertEqual(canary.cordon_testing.read_file(self.at("data/open")), b"evil\n")
 
 
-def landlock_version():
-    """0 where the kernel has none."""
-    version = ctypes.CDLL(None, use_errno=True).syscall(444, None, 0, 1)
-    return max(version, 0)
-
-
 class SpecialFiles(canary.CanaryTest):
     """Named pipes: the kernel asks a read-only mount only about files and folders."""
 
@@ -86,24 +78,19 @@ class SpecialFiles(canary.CanaryTest):
         self.reader = os.open(self.pipe, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, self.reader)
 
-    def test_known_limitation_named_pipe_outside_the_writable_area(self):
-        # Holding it takes a Landlock domain, which every open for reading would pay for.
-        self.run_cordon("sh", "-c", f"echo inside > {self.pipe}")
-        self.assertEqual(os.read(self.reader, 99), b"inside\n")
-
-    def test_named_pipe_behind_the_fence(self):
-        if landlock_version() < 2:
-            self.skipTest("this kernel has no Landlock of version 2 or later")
+    def test_named_pipe_outside_the_writable_area(self):
         self.outside("sh", "-c", f"echo outside > {self.pipe}")
         self.assertEqual(os.read(self.reader, 99), b"outside\n")
         os.symlink(self.pipe, self.path("link"))
         self.make("input")
         line = f"for p in {self.pipe} link ../pipe /proc/self/root{self.pipe}; do echo inside > $p; echo inside >> $p; echo x 1<> $p; done"
         for options in ((), ("--mode", "plan"), ("--write", self.home), ("--mount", self.home + ":/tmp/x")):
-            with open(self.at("input"), "rb") as file:
-                done = self.run_cordon("sh", "-c", line, stdin=file, options=options)
-            self.assertEqual(done.stderr.count("Permission denied"), 12, done.stderr)
-            self.assertEqual(os.read(self.reader, 99), b"")
+            # With and without a passed file, for which there is a fence of its own.
+            for name in (self.at("input"), os.devnull):
+                with open(name, "rb") as file:
+                    done = self.run_cordon("sh", "-c", line, stdin=file, options=options)
+                self.assertEqual(done.stderr.count("Read-only file system"), 12, done.stderr)
+                self.assertEqual(os.read(self.reader, 99), b"")
 
     def test_hidden_named_pipe(self):
         self.run_cordon("sh", "-c", f"echo inside > {self.pipe}", options=["--deny-read", self.pipe, "--write", self.base])
@@ -129,14 +116,12 @@ class PassedDescriptors(canary.CanaryTest):
               "say('read', attempt(content, '/proc/self/fd/0'))")
 
     def test_file_that_was_opened_for_reading(self):
-        if landlock_version() < 3:
-            self.skipTest("this kernel has no Landlock of version 3 or later")
         text = self.make("input")
         before = canary.cordon_testing.read_file(self.at("input"))
         for options in ((), ("--mode", "plan"), ("--view", "bound")):
             with open(self.at("input"), "rb") as file:
                 answers = self.probe(self.REOPEN, stdin=file, options=options)
-            self.assertEqual(answers, {"again": "EACCES", "cut": "EACCES", "truncate": "EACCES", "read": text})
+            self.assertEqual(answers, {"again": "EROFS", "cut": "EROFS", "truncate": "EROFS", "read": text})
             self.assertEqual(canary.cordon_testing.read_file(self.at("input")), before)
         with open(self.at("input"), "rb") as file:
             self.assertEqual(self.control(self.REOPEN, stdin=file)["cut"], "ok")
@@ -180,32 +165,6 @@ class KnownLimitation(canary.CanaryTest):
             answers = self.probe("say('mode', attempt(os.fchmod, 0, 0o604))\nsay('times', attempt(os.utime, 0, (1, 1)))", stdin=file)
         self.assertEqual(answers, {"mode": "ok", "times": "ok"})
         self.assertEqual(stat.S_IMODE(os.stat(self.at("input")).st_mode), 0o604)
-
-    def connect(self, path, options=()):
-        return self.probe("import socket\ns = socket.socket(socket.AF_UNIX)\nsay('connect', attempt(s.connect, sys.argv[1]))", path,
-                          options=options)["connect"]
-
-    def test_socket_that_was_bound_by_a_relative_path(self):
-        # The kernel's table then holds the relative path, of a directory that it does not tell.
-        server = socket.socket(socket.AF_UNIX)
-        self.addCleanup(server.close)
-        code = "import os, socket, sys\nos.chdir(sys.argv[1])\ns = socket.socket(socket.AF_UNIX)\ns.bind('agent')\ns.listen()\n" \
-               "print('up', flush=True)\nsys.stdin.read()"
-        with subprocess.Popen([canary.PYTHON, "-c", code, self.base], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-            self.read_line(process.stdout)
-            self.assertEqual(self.connect("../agent"), "ok")
-            process.stdin.close()
-
-    def test_socket_of_another_network_namespace(self):
-        # A container's process that listens in a folder of the host is not in this namespace's table.
-        code = "import os, socket, sys\ns = socket.socket(socket.AF_UNIX)\ns.bind(sys.argv[1])\ns.listen()\n" \
-               "print('up', flush=True)\nsys.stdin.read()"
-        wrap = ["unshare", "-n"] if canary.cordon_testing.IS_ROOT else ["unshare", "-Urn"]
-        with subprocess.Popen([*wrap, canary.PYTHON, "-c", code, self.at("agent")], stdin=subprocess.PIPE,
-                              stdout=subprocess.PIPE) as process:
-            self.read_line(process.stdout)
-            self.assertEqual(self.connect(self.at("agent")), "ok")
-            process.stdin.close()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""What may not be written stays as it is, whatever call is used (rows 12, 15, 21, 25 to 28)."""
+"""What may not be written stays as it is, whatever call is used (rows 12, 21, 25 to 28).
+
+tests/escape/supervisor has the names that are not there at start, and what stands above them.
+"""
 import os
 import shutil
 import signal
@@ -308,69 +311,6 @@ class Stubs(canary.CanaryTest):
                 process.wait(canary.cordon_testing.SECONDS)
                 self.assert_nothing_left()
                 self.assertEqual(canary.cordon_testing.snapshot(self.base), before, f"{which} {number}")
-
-
-class KnownLimitation(canary.CanaryTest):
-    """What is not held without a supervisor of calls that make names; each test shows that it is so today."""
-
-    def test_creation_of_a_protected_name_that_is_missing(self):
-        # A mount holds what exists. Nothing judges the creation of a name.
-        line = "mkdir -p .vscode .claude .git/hooks; echo x > .bashrc; echo x > .vscode/tasks.json; echo x > .claude/settings.json"
-        self.shell(line)
-        for name in (".bashrc", ".vscode/tasks.json", ".claude/settings.json"):
-            self.assertTrue(os.path.exists(self.path(name)), name)
-
-    def test_denied_name_that_is_missing_is_said(self):
-        done = canary.subprocess.run([canary.cordon_testing.CORDON, "run", "--deny-write", "later", "--", "true"], cwd=self.work,
-                                     env=self.environment, capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, "later.* not there yet")
-
-    def test_rename_of_an_ancestor(self):
-        # The mount moves along with the directory that it lies in, and the old name is free.
-        self.make("work/a/b/kept")
-        self.shell("mv a away; mkdir -p a/b; echo new > a/b/kept", options=["--deny-write", "a/b/kept"])
-        self.assertEqual(canary.cordon_testing.read_file(self.path("a/b/kept")), b"new\n")
-
-    def test_link_planted_as_a_component(self):
-        self.shell("mkdir mine; ln -s mine .vscode; echo x > .vscode/tasks.json")
-        self.assertEqual(canary.cordon_testing.read_file(self.path(".vscode/tasks.json")), b"x\n")
-
-    def test_old_hard_link_of_a_protected_file(self):
-        # Another name of the same file, made before the run.
-        self.make("work/kept")
-        os.link(self.path("kept"), self.path("other"))
-        self.shell("echo new > other", options=["--deny-write", "kept"])
-        self.assertEqual(canary.cordon_testing.read_file(self.path("kept")), b"new\n")
-
-    def test_repository_below_the_root(self):
-        # Only the git directories of the writable roots are looked for at start.
-        subprocess.run(["git", "init", "-q", self.path("sub/repo")], check=True, capture_output=True, env=self.environment)
-        self.shell("echo x > sub/repo/.git/hooks/pre-commit; echo x >> sub/repo/.git/config; echo x > sub/repo/.bashrc")
-        self.assertTrue(os.path.exists(self.path("sub/repo/.git/hooks/pre-commit")))
-
-    def test_repository_made_by_the_session(self):
-        self.shell("git init -q new; echo x > new/.git/hooks/pre-commit")
-        self.assertTrue(os.path.exists(self.path("new/.git/hooks/pre-commit")))
-
-    def test_protected_file_that_the_host_replaces(self):
-        # The read-only mount lies on the file that was there.
-        self.make("work/kept")
-        self.make("work/new")
-        process = self.start_cordon("sh", "-c", "echo up; read -r go; echo evil > kept", options=["--deny-write", "kept"],
-                                    stdin=subprocess.PIPE)
-        self.read_line(process.stdout)
-        os.rename(self.path("new"), self.path("kept"))
-        process.communicate(b"go\n", timeout=canary.cordon_testing.SECONDS)
-        self.assertEqual(canary.cordon_testing.read_file(self.path("kept")), b"evil\n")
-
-    def test_names_are_refused_rather_than_not_held(self):
-        # A pattern of names that do not exist yet is no rule that this version takes and drops.
-        self.assert_refused(self.run_cordon("true", options=["--deny-write", "**/*.pem"]), "--deny-write", "not exist yet")
-        spec = self.at("spec.json")
-        with open(spec, "w", encoding="ascii") as file:
-            file.write('{"sessionId": "a", "workspaceId": "b", "view": "host", "filesystem": {"denyNames": [".env"]}}')
-        self.assert_refused(self.run_cordon("true", options=["--spec", spec]), "denyNames", "not exist yet")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 """Stream sockets of the host that have a name in the file system (row 33).
 
 A connection reaches a server with all the powers that it has outside, so names that listen when the
-session starts are hidden in it. tests/escape/kernel has abstract and datagram sockets.
+session starts are hidden in it. tests/escape/kernel has abstract and datagram sockets,
+tests/escape/supervisor those that begin to listen later.
 """
 import os
 import socket
@@ -137,26 +138,6 @@ class Sockets(SocketTest):
                 "got = socket.recv_fds(b, 9, 9)\nsay('passed', str(len(got[1])))")
         for path in ("own", "/tmp/own", "/dev/shm/own"):
             self.assertEqual(self.probe(code, path), {"passed": "1"})
-
-
-class KnownLimitation(SocketTest):
-    """Without a supervisor that judges each connect, names are all that can be hidden."""
-
-    def test_socket_that_appears_after_the_start(self):
-        code = ("say('up', 'x')\nsys.stdin.read(1)\n" + CONNECT)
-        process = self.start_cordon(canary.PYTHON, "-ISc", canary.PRELUDE + code, "late", stdin=canary.subprocess.PIPE)
-        self.read_line(process.stdout)
-        server = self.listen(self.path("late"))
-        out, _ = process.communicate(b"x", timeout=canary.cordon_testing.SECONDS)
-        self.assertTrue(out.decode().strip().endswith(" ok"))
-        self.assertEqual(self.visits(server), 1)
-
-    def test_hard_link_of_a_socket(self):
-        # The kernel's table names the path that was bound, not the others of the same file.
-        server = self.listen(self.at("agent"))
-        os.link(self.at("agent"), self.path("other-name"))
-        self.assertEqual(self.probe(CONNECT, "other-name", self.at("agent")), {"other-name": "ok", self.at("agent"): "EACCES"})
-        self.assertEqual(self.visits(server), 1)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,284 @@
+// Calls that make, move and remove directory entries, on behalf of a command.
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "notify/handler.h"
+
+#ifndef RENAME_NOREPLACE
+#define RENAME_NOREPLACE 1u
+#define RENAME_EXCHANGE 2u
+#endif
+
+namespace cordon::notify {
+
+using jail::wire::Action;
+using policy::FileKind;
+using policy::NameVerdict;
+
+namespace {
+
+FileKind KindOfMode(mode_t mode) {
+  if (S_ISREG(mode)) return FileKind::kFile;
+  if (S_ISDIR(mode)) return FileKind::kDirectory;
+  return S_ISLNK(mode) ? FileKind::kSymlink : FileKind::kOther;
+}
+
+// The whole of a small regular file; false when it is none, or larger.
+bool ReadWhole(int directory, const std::string& name, std::string& out, mode_t& mode) {
+  UniqueFd fd = OpenAt2(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0,
+                        RESOLVE_NO_SYMLINKS);
+  struct stat st{};
+  if (!fd.valid() || ::fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode)) return false;
+  mode = st.st_mode & 07777;
+  out.resize(policy::NameJudge::kMaxGitConfig + 1);
+  std::size_t size = 0;
+  while (size < out.size()) {
+    ssize_t n = ::read(fd.get(), out.data() + size, out.size() - size);
+    if (n < 0) return false;
+    if (n == 0) break;
+    size += static_cast<std::size_t>(n);
+  }
+  out.resize(size);
+  return size <= policy::NameJudge::kMaxGitConfig;
+}
+
+bool WriteWhole(int fd, const std::string& text) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    ssize_t n = ::write(fd, text.data() + done, text.size() - done);
+    if (n <= 0) return false;
+    done += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+}  // namespace
+
+Answer Handler::MakeDirectory(int directory, std::uint64_t address, mode_t mode) {
+  Place place = Read(directory, address);
+  if (place.error != 0) return Unresolved(directory, place.error, Action::kFileCreate);
+  if (!place.Special()) {
+    NameVerdict verdict = session_.judge->Create(place.path, FileKind::kDirectory);
+    if (!verdict.allowed) {
+      const bool there = KindAt(place) != FileKind::kMissing;
+      return Refuse(verdict, Action::kFileCreate, place.path, there ? EEXIST : 0);
+    }
+  }
+  SetUmask();
+  Answer answer =
+      Answer::Of(::mkdirat(place.directory.get(), place.NameForCall().c_str(), mode & 07777));
+  if (answer.error == 0) session_.judge->Made(place.path, FileKind::kDirectory);
+  return answer;
+}
+
+Answer Handler::MakeNode(int directory, std::uint64_t address, mode_t mode, dev_t device) {
+  Place place = Read(directory, address);
+  if (place.error == ESRCH) return Answer::Gone();
+  if (place.error != 0) return Answer::Error(place.error);
+  const mode_t type = mode & S_IFMT;
+  if (type == S_IFCHR || type == S_IFBLK) return Answer::Error(EPERM);
+  const FileKind kind = type == 0 || type == S_IFREG ? FileKind::kFile : FileKind::kOther;
+  if (!place.Special()) {
+    NameVerdict verdict = session_.judge->Create(place.path, kind);
+    if (!verdict.allowed) {
+      const bool there = KindAt(place) != FileKind::kMissing;
+      return Refuse(verdict, Action::kFileCreate, place.path, there ? EEXIST : 0);
+    }
+  }
+  SetUmask();
+  Answer answer =
+      Answer::Of(::mknodat(place.directory.get(), place.NameForCall().c_str(), mode, device));
+  if (answer.error == 0) session_.judge->Made(place.path, kind);
+  return answer;
+}
+
+Answer Handler::MakeSymlink(std::uint64_t target, int directory, std::uint64_t address) {
+  std::string text;
+  if (int error = caller_.ReadString(target, text); error != 0) return Answer::Error(error);
+  Place place = Read(directory, address);
+  if (place.error == ESRCH) return Answer::Gone();
+  if (text.empty()) return Answer::Error(ENOENT);
+  if (place.error != 0) return Answer::Error(place.error);
+  if (!place.Special()) {
+    NameVerdict verdict = session_.judge->Create(place.path, FileKind::kSymlink);
+    if (!verdict.allowed) {
+      const bool there = KindAt(place) != FileKind::kMissing;
+      return Refuse(verdict, Action::kFileCreate, place.path, there ? EEXIST : 0);
+    }
+  }
+  Answer answer = Answer::Of(
+      ::symlinkat(text.c_str(), place.directory.get(), place.NameForCall().c_str()));
+  if (answer.error == 0) session_.judge->Made(place.path, FileKind::kSymlink);
+  return answer;
+}
+
+Answer Handler::MakeLink(int from, std::uint64_t from_address, int to, std::uint64_t to_address,
+                         int flags) {
+  if ((flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH)) != 0) return Answer::Error(EINVAL);
+  std::string from_path;
+  if (int error = caller_.ReadString(from_address, from_path); error != 0)
+    return Answer::Error(error);
+  Target source;
+  if (from_path.empty() && (flags & AT_EMPTY_PATH) != 0) {
+    source.object =
+        UniqueFd(::open(caller_.ProcDescriptor(from).c_str(), O_PATH | O_CLOEXEC));
+    if (!source.object.valid() || ::fstat(source.object.get(), &source.st) != 0)
+      return Answer::Error(caller_.Valid() ? EBADF : ESRCH);
+    source.path = NameOf(source.object.get());
+    source.magic = true;
+  } else {
+    Place place = session_.walker->Resolve(caller_, from, from_path);
+    if (place.error != 0) return Answer::Error(place.error);
+    if ((flags & AT_SYMLINK_FOLLOW) != 0) {
+      source = session_.walker->Open(caller_, std::move(place));
+    } else {
+      source.object = UniqueFd(::openat(place.directory.get(), place.NameForCall().c_str(),
+                                        O_PATH | O_NOFOLLOW | O_CLOEXEC));
+      if (!source.object.valid() || ::fstat(source.object.get(), &source.st) != 0)
+        source.error = errno;
+      source.path = place.path;
+    }
+  }
+  if (source.error != 0) return Answer::Error(source.error);
+  Place place = Read(to, to_address);
+  if (place.error == ESRCH) return Answer::Gone();
+  if (place.error != 0) return Answer::Error(place.error);
+  const bool unnamed = S_ISREG(source.st.st_mode) && source.st.st_nlink == 0;
+  if (!place.Special()) {
+    NameVerdict verdict = unnamed ? session_.judge->Create(place.path, FileKind::kFile)
+                                  : session_.judge->Link(source.path, place.path);
+    if (!verdict.allowed) {
+      const bool there = KindAt(place) != FileKind::kMissing;
+      const int natural = there ? EEXIST : S_ISDIR(source.st.st_mode) ? EPERM : 0;
+      // Which end was refused: the new name, or the file that would get it.
+      if (unnamed || !session_.judge->Create(place.path, FileKind::kFile).allowed)
+        return Refuse(verdict, Action::kFileCreate, place.path, natural);
+      raw_ = from_path;
+      return Refuse(verdict, Action::kFileWrite, source.path, natural);
+    }
+  }
+  char link[32];
+  std::snprintf(link, sizeof link, "self/fd/%d", source.object.get());
+  // Follows the link in /proc to the very file that was judged; a symbolic link is linked itself.
+  Answer answer = Answer::Of(::linkat(AT_FDCWD, link, place.directory.get(),
+                                      place.NameForCall().c_str(), AT_SYMLINK_FOLLOW));
+  if (answer.error == 0) session_.judge->Made(place.path, KindOfMode(source.st.st_mode));
+  return answer;
+}
+
+Answer Handler::Rename(int from, std::uint64_t from_address, int to, std::uint64_t to_address,
+                       unsigned flags) {
+  constexpr unsigned kExchange = RENAME_EXCHANGE, kNoReplace = RENAME_NOREPLACE;
+  const bool exchange = (flags & kExchange) != 0;
+  if ((flags & ~(kExchange | kNoReplace)) != 0 || flags == (kExchange | kNoReplace))
+    return Answer::Error(EINVAL);
+  std::string from_path;
+  if (int error = caller_.ReadString(from_address, from_path); error != 0)
+    return Answer::Error(error);
+  Place source = session_.walker->Resolve(caller_, from, from_path);
+  Place target = Read(to, to_address);
+  if (target.error == ESRCH) return Answer::Gone();
+  if (source.error != 0) return Answer::Error(source.error);
+  if (target.error != 0) return Answer::Error(target.error);
+  if (source.Special() || target.Special())
+    return Answer::Of(::syscall(SYS_renameat2, source.directory.get(), source.name.c_str(),
+                                target.directory.get(), target.name.c_str(), flags));
+  struct stat source_st{}, target_st{};
+  const FileKind kind = KindAt(source, &source_st), replaced = KindAt(target, &target_st);
+  if (kind == FileKind::kMissing) return Answer::Error(ENOENT);
+  if ((flags & kNoReplace) != 0 && replaced != FileKind::kMissing) return Answer::Error(EEXIST);
+  if (exchange && replaced == FileKind::kMissing) return Answer::Error(ENOENT);
+  const bool same = replaced != FileKind::kMissing && source_st.st_dev == target_st.st_dev &&
+                    source_st.st_ino == target_st.st_ino;
+  // Two names of one file: the kernel does nothing at all (unless it is one name, or a swap).
+  if (same && !exchange && kind != FileKind::kDirectory) return Answer::Value(0);
+
+  const auto judge = [&](const Place& a, FileKind a_kind, const Place& b, FileKind b_kind) {
+    NameVerdict v = session_.judge->Rename(a.path, a_kind, b.path, b_kind);
+    if (exchange && v.git_config) v = {false, v.rule, "a git config is not exchanged", false, false};
+    return v;
+  };
+  // Which end was refused: one that may not even lose its name, or the new name.
+  const auto refuse = [&](const NameVerdict& v, const Place& a, FileKind a_kind, const Place& b) {
+    const bool leaves = session_.judge->Remove(a.path, a_kind).allowed;
+    if (&(leaves ? b : a) == &source) raw_ = from_path;
+    return Refuse(v, leaves ? Action::kFileCreate : Action::kFileUnlink, leaves ? b.path : a.path);
+  };
+  const NameVerdict verdict = judge(source, kind, target, replaced);
+  if (!verdict.allowed) return refuse(verdict, source, kind, target);
+  if (exchange) {
+    const NameVerdict back = judge(target, replaced, source, kind);
+    if (!back.allowed) return refuse(back, target, replaced, source);
+  }
+  if (verdict.git_config) return ReplaceConfig(source, target);
+  Answer answer = Answer::Of(::syscall(SYS_renameat2, source.directory.get(),
+                                       source.NameForCall().c_str(), target.directory.get(),
+                                       target.NameForCall().c_str(), flags));
+  if (answer.error != 0) return answer;
+  session_.judge->Moved(source.path, target.path, kind);
+  if (exchange) session_.judge->Moved(target.path, source.path, replaced);
+  Note(verdict, target.path);
+  return answer;
+}
+
+// The new configuration is a file of our own, whose content was judged: the one that the command
+// wrote may still be open in its hands (12.14).
+Answer Handler::ReplaceConfig(const Place& from, const Place& to) {
+  std::string content, before;
+  mode_t mode = 0, ignored = 0;
+  if (!ReadWhole(from.directory.get(), from.name, content, mode)) {
+    NameVerdict verdict{false, nullptr, "the new git config is no small regular file", false, false};
+    return Refuse(verdict, Action::kFileWrite, to.path);
+  }
+  const bool there = KindAt(to) != FileKind::kMissing;
+  if (there && !ReadWhole(to.directory.get(), to.name, before, ignored)) {
+    NameVerdict verdict{false, nullptr, "the present git config is no small regular file", false,
+                        false};
+    return Refuse(verdict, Action::kFileWrite, to.path);
+  }
+  NameVerdict verdict = session_.judge->GitConfig(to.path, before, content);
+  if (!verdict.allowed) return Refuse(verdict, Action::kFileWrite, to.path);
+  char name[48];
+  static unsigned counter = 0;
+  std::snprintf(name, sizeof name, ".cordon-config-%d-%u", ::getpid(), ++counter);
+  UniqueFd copy = OpenAt2(to.directory.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600,
+                          RESOLVE_NO_SYMLINKS);
+  if (!copy.valid()) return Answer::Error(errno);
+  if (!WriteWhole(copy.get(), content) || ::fchmod(copy.get(), mode) != 0) {
+    int error = errno;
+    ::unlinkat(to.directory.get(), name, 0);
+    return Answer::Error(error);
+  }
+  if (::renameat(to.directory.get(), name, to.directory.get(), to.name.c_str()) != 0) {
+    int error = errno;
+    ::unlinkat(to.directory.get(), name, 0);
+    return Answer::Error(error);
+  }
+  ::unlinkat(from.directory.get(), from.name.c_str(), 0);
+  session_.judge->Moved(from.path, to.path, FileKind::kFile);
+  return Answer::Value(0);
+}
+
+// rmdir(2), and unlinkat(2) with AT_REMOVEDIR, which alone traps.
+Answer Handler::RemoveDirectory(int directory, std::uint64_t address) {
+  if (caller_.number() == SYS_unlinkat && caller_.integer(2) != AT_REMOVEDIR)
+    return Answer::Error(EINVAL);
+  Place place = Read(directory, address);
+  if (place.error == ESRCH) return Answer::Gone();
+  if (place.error != 0) return Answer::Error(place.error);
+  if (!place.Special()) {
+    const FileKind kind = KindAt(place);
+    if (kind == FileKind::kMissing) return Answer::Error(ENOENT);
+    NameVerdict verdict = session_.judge->Remove(place.path, FileKind::kDirectory);
+    if (!verdict.allowed)
+      return Refuse(verdict, Action::kFileUnlink, place.path,
+                    kind == FileKind::kDirectory ? 0 : ENOTDIR);
+  }
+  return Answer::Of(
+      ::unlinkat(place.directory.get(), place.NameForCall().c_str(), AT_REMOVEDIR));
+}
+
+}  // namespace cordon::notify

@@ -1,0 +1,401 @@
+// open(2), openat(2), creat(2), truncate(2) on behalf of a command.
+#include <linux/magic.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/sysmacros.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "notify/handler.h"
+#include "notify/helper.h"
+
+namespace cordon::notify {
+
+using jail::wire::Action;
+using policy::FileKind;
+using policy::NameVerdict;
+
+namespace {
+
+constexpr int kTemporary = O_TMPFILE & ~O_DIRECTORY;
+// Flags that open(2) knows; it drops all others, where openat2(2) would refuse them.
+constexpr int kKnownFlags = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | O_APPEND |
+                            O_NONBLOCK | O_SYNC | O_DSYNC | O_ASYNC | O_DIRECT | kLargeFile |
+                            O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_PATH | kTemporary;
+
+bool Writes(int flags) {
+  return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
+}
+
+// File systems whose files act with the rights of the process that opened them.
+bool ActsForOpener(std::uint64_t type) {
+  constexpr std::uint64_t kConfigFs = 0x62656570, kBpf = 0xcafe4a11;
+  switch (type) {
+    case PROC_SUPER_MAGIC:
+    case SYSFS_MAGIC:
+    case CGROUP_SUPER_MAGIC:
+    case CGROUP2_SUPER_MAGIC:
+    case DEBUGFS_MAGIC:
+    case TRACEFS_MAGIC:
+    case SECURITYFS_MAGIC:
+    case SELINUX_MAGIC:
+    case kConfigFs:
+    case kBpf: return true;
+    default: return false;
+  }
+}
+
+// Files of /proc/PID that a program may write although another process opened them: the right is
+// asked for when they are written, or none is needed.
+constexpr const char* kHarmlessProc[] = {"comm",       "oom_score_adj", "oom_adj", "timerslack_ns",
+                                         "coredump_filter", "clear_refs", "autogroup"};
+
+bool IsHarmlessProc(const std::string& path) {
+  int process = 0, length = 0;
+  if (std::sscanf(path.c_str(), "/proc/%d/%n", &process, &length) != 1 || length == 0) return false;
+  std::string rest = path.substr(static_cast<std::size_t>(length));
+  int task = 0, task_length = 0;
+  if (std::sscanf(rest.c_str(), "task/%d/%n", &task, &task_length) == 1 && task_length != 0)
+    rest = rest.substr(static_cast<std::size_t>(task_length));
+  for (const char* name : kHarmlessProc)
+    if (rest == name) return true;
+  return false;
+}
+
+// Character devices that mean the same whoever opens them.
+bool IsPlainDevice(dev_t device) {
+  constexpr unsigned kMemory = 1, kTty = 5, kFirstPty = 136, kLastPty = 143;
+  const unsigned major = major(device), minor = minor(device);
+  if (major >= kFirstPty && major <= kLastPty) return true;
+  if (major == kTty) return minor == 2;  // ptmx
+  if (major == kMemory) return minor == 3 || minor == 5 || minor == 7 || minor == 8 || minor == 9;
+  return false;
+}
+
+// Files of protected and denied paths, and in those that are directories, up to a bound.
+void FindProtectedFiles(SessionState& session) {
+  int budget = 20'000;
+  session.protected_files_known = true;
+  const auto add = [&](const std::string& path, const policy::Rule* rule) {
+    UniqueFd fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+    FileIdentity identity;
+    if (fd.valid() && IdentityOf(fd.get(), identity)) session.protected_files.emplace(identity, rule);
+  };
+  for (const policy::Rule& rule : session.policy.rules) {
+    if (rule.kind != policy::RuleKind::kProtected && rule.kind != policy::RuleKind::kDenyWrite)
+      continue;
+    std::vector<std::string> directories;
+    for (const policy::ExistingPath& e : rule.existing) {
+      if (e.kind == FileKind::kFile) add(e.path, &rule);
+      if (e.kind == FileKind::kDirectory) directories.push_back(e.path);
+    }
+    while (!directories.empty() && budget > 0) {
+      const std::string directory = std::move(directories.back());
+      directories.pop_back();
+      session.view.List(directory, [&](std::string_view name, FileKind kind) {
+        const std::string path = directory + "/" + std::string(name);
+        if (kind == FileKind::kFile) add(path, &rule);
+        if (kind == FileKind::kDirectory) directories.push_back(path);
+        return --budget > 0;
+      });
+    }
+  }
+}
+
+NameVerdict Refusal(const char* reason) { return {false, nullptr, reason, false, false}; }
+
+}  // namespace
+
+Answer Handler::Open(int directory, std::uint64_t address, int flags, mode_t mode) {
+  flags &= kKnownFlags;
+  mode = (flags & (O_CREAT | kTemporary)) != 0 ? mode & 07777 : 0;
+  Place place = Read(directory, address);
+  if (place.error != 0)
+    return Unresolved(directory, place.error,
+                      Writes(flags) || (flags & O_CREAT) != 0 ? Action::kFileWrite
+                                                              : Action::kFileRead);
+  return OpenPlace(std::move(place), flags, mode);
+}
+
+Answer Handler::OpenPlace(Place place, int flags, mode_t mode) {
+  const bool exclusive = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL);
+  for (int links = 0; links <= kMostLinks; ++links) {
+    if (place.error != 0) return Answer::Error(place.error);
+    if (place.Special() || place.slash || (flags & kTemporary) != 0)
+      return OpenNoPlace(place, flags);
+    struct stat st{};
+    const FileKind kind = KindAt(place, &st);
+    if (kind == FileKind::kMissing) {
+      if ((flags & O_CREAT) == 0) {
+        // Below a mask with openings what is hidden looks missing (12.3).
+        NameVerdict hidden = session_.judge->Read(place.path);
+        if (!hidden.allowed && hidden.rule != nullptr)
+          Report(hidden, Writes(flags) ? Action::kFileWrite : Action::kFileRead, place.path, ENOENT);
+        return Answer::Error(ENOENT);
+      }
+      NameVerdict verdict = session_.judge->Create(place.path, FileKind::kFile);
+      if (!verdict.allowed) return Refuse(verdict, Action::kFileCreate, place.path);
+      Answer answer = Perform(place, flags, mode);
+      if (answer.kind == Answer::Kind::kDescriptor) {
+        answer.made_in = std::move(place.directory);
+        answer.made_name = place.name;
+        session_.judge->Made(place.path, FileKind::kFile);
+        Note(verdict, place.path);
+      }
+      // Something else was put there in between: look again.
+      const bool again = answer.kind == Answer::Kind::kResult && answer.error == ELOOP;
+      if (!again) return answer;
+      continue;
+    }
+    if (exclusive) return Answer::Error(EEXIST);
+    if (kind != FileKind::kSymlink) return OpenExisting(place, st, flags, mode);
+    if ((flags & O_NOFOLLOW) != 0) return Answer::Error(ELOOP);
+    if (!session_.walker->Follow(caller_, place)) return OpenMagic(place, flags);
+  }
+  return Answer::Error(ELOOP);
+}
+
+// A path that names a directory: ".", a trailing slash; and unnamed files, which are made in one.
+Answer Handler::OpenNoPlace(const Place& place, int flags) {
+  Place copy;
+  copy.directory = UniqueFd(::fcntl(place.directory.get(), F_DUPFD_CLOEXEC, 0));
+  copy.path = place.path;
+  copy.name = place.name;
+  const bool exclusive = (flags & O_EXCL) != 0 && place.Special();
+  if ((flags & O_CREAT) != 0) return Answer::Error(exclusive ? EEXIST : EISDIR);
+  Target target = session_.walker->Open(caller_, std::move(copy));
+  if (target.error != 0) return Answer::Error(target.error);
+  if (!S_ISDIR(target.st.st_mode)) return Answer::Error(ENOTDIR);
+  if ((flags & kTemporary) == 0) {
+    if (Writes(flags)) return Answer::Error(EISDIR);
+    // Strict reads: a listing.
+    NameVerdict verdict = session_.judge->Read(target.path);
+    if (!verdict.allowed) return Refuse(verdict, Action::kFileRead, target.path);
+    Answer answer;
+    answer.kind = Answer::Kind::kDescriptor;
+    answer.close_on_exec = (flags & O_CLOEXEC) != 0;
+    answer.descriptor = OpenAt2(target.object.get(), ".",
+                                static_cast<std::uint64_t>(flags | O_CLOEXEC | kLargeFile), 0, 0);
+    return answer.descriptor.valid() ? std::move(answer) : Answer::Error(errno);
+  }
+  Place inside;
+  inside.directory = std::move(target.object);
+  inside.path = std::move(target.path);
+  if (inside.path.back() != '/') inside.path += '/';
+  inside.path += "#tmpfile";  // as the kernel names it in /proc/PID/fd
+  inside.name = ".";
+  return OpenTemporary(inside, flags, static_cast<mode_t>(caller_.argument(
+                                          caller_.number() == SYS_openat ? 3 : 2)) &
+                                          07777);
+}
+
+Answer Handler::OpenTemporary(const Place& place, int flags, mode_t mode) {
+  if ((flags & O_DIRECTORY) == 0 || (flags & O_ACCMODE) == O_RDONLY) return Answer::Error(EINVAL);
+  NameVerdict verdict = session_.judge->Create(place.path, FileKind::kFile);
+  if (!verdict.allowed) return Refuse(verdict, Action::kFileCreate, place.path);
+  return Perform(place, flags, mode);
+}
+
+// The call itself. No link is followed: each was, by the steps before.
+Answer Handler::Perform(const Place& place, int flags, mode_t mode) {
+  if ((flags & (O_CREAT | kTemporary)) != 0) SetUmask();
+  const auto own = static_cast<std::uint64_t>(flags | O_CLOEXEC | O_NOCTTY | kLargeFile);
+  Answer answer;
+  answer.descriptor =
+      OpenAt2(place.directory.get(), place.name.c_str(), own, mode, RESOLVE_NO_SYMLINKS);
+  if (!answer.descriptor.valid()) return Answer::Error(errno);
+  answer.kind = Answer::Kind::kDescriptor;
+  answer.close_on_exec = (flags & O_CLOEXEC) != 0;
+  return answer;
+}
+
+Answer Handler::OpenExisting(Place& place, const struct stat& st, int flags, mode_t mode) {
+  if (S_ISDIR(st.st_mode)) {
+    if ((flags & O_CREAT) != 0 || Writes(flags)) return Answer::Error(EISDIR);
+  } else if ((flags & O_DIRECTORY) != 0) {
+    return Answer::Error(ENOTDIR);
+  }
+  if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) return OpenDevice(place, st, flags);
+  const bool writes = Writes(flags);
+  if (!writes) {
+    NameVerdict verdict = session_.judge->Read(place.path);
+    if (!verdict.allowed) return Refuse(verdict, Action::kFileRead, place.path);
+  }
+  if (major(st.st_dev) == 0 && ActsForOpener(FileSystemType(place.directory.get(), st))) {
+    if (writes && !(session_.walker->InProc(st) && IsHarmlessProc(place.path)))
+      return Refuse(Refusal("the kernel would take it for the supervisor's own act"),
+                    Action::kFileWrite, place.path);
+    // What belongs to a process that keeps others out has another owner.
+    if (!writes && st.st_uid != ::geteuid() && place.path.find("/task/") != std::string::npos)
+      return Answer::Error(EACCES);
+    return Perform(place, flags & ~(O_CREAT | O_TRUNC), 0);
+  }
+  if (writes) {
+    NameVerdict verdict = session_.judge->Write(place.path);
+    if (!verdict.allowed) return Refuse(verdict, Action::kFileWrite, place.path);
+    if (st.st_nlink > 1 && S_ISREG(st.st_mode) && !MayWriteLinked(place))
+      return Answer::Error(EROFS);
+    Note(verdict, place.path);
+  }
+  if (S_ISFIFO(st.st_mode) && (flags & O_NONBLOCK) == 0 && (flags & O_ACCMODE) != O_RDWR)
+    return OpenFifo(place, flags);
+  return Perform(place, flags, mode);
+}
+
+// Another name of a file that is protected under one of its names (12.19).
+bool Handler::MayWriteLinked(const Place& place) {
+  if (!session_.protected_files_known) FindProtectedFiles(session_);
+  UniqueFd fd(::openat(place.directory.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  FileIdentity identity;
+  if (!fd.valid() || !IdentityOf(fd.get(), identity)) return false;
+  auto it = session_.protected_files.find(identity);
+  if (it == session_.protected_files.end()) return true;
+  NameVerdict verdict{false, it->second, "another name of a protected file", false, false};
+  Report(verdict, Action::kFileWrite, place.path, EROFS);
+  return false;
+}
+
+// A link of /proc to a file that is open already: /dev/stdout, /dev/fd/3, /proc/self/exe.
+Answer Handler::OpenMagic(const Place& place, int flags) {
+  Place copy;
+  copy.directory = UniqueFd(::fcntl(place.directory.get(), F_DUPFD_CLOEXEC, 0));
+  copy.path = place.path;
+  copy.name = place.name;
+  Target target = session_.walker->Open(caller_, std::move(copy));
+  if (target.error != 0) return Answer::Error(target.error);
+  if (S_ISDIR(target.st.st_mode) && Writes(flags)) return Answer::Error(EISDIR);
+  if (S_ISBLK(target.st.st_mode)) return Answer::Error(EACCES);
+  if (S_ISREG(target.st.st_mode) && Writes(flags)) {
+    // Open for writing already: opening it once more gives nothing new.
+    bool open_for_writing = false;
+    if (target.caller_fd >= 0) {
+      UniqueFd held = caller_.CopyDescriptor(target.caller_fd);
+      struct stat st{};
+      open_for_writing = held.valid() && ::fstat(held.get(), &st) == 0 &&
+                         st.st_dev == target.st.st_dev && st.st_ino == target.st.st_ino &&
+                         (::fcntl(held.get(), F_GETFL) & O_ACCMODE) != O_RDONLY;
+    }
+    if (!open_for_writing) {
+      NameVerdict verdict = session_.judge->Write(target.path);
+      struct stat st{};
+      const bool same = ::lstat(target.path.c_str(), &st) == 0 && st.st_dev == target.st.st_dev &&
+                        st.st_ino == target.st.st_ino;
+      if (!verdict.allowed || !same) {
+        if (verdict.allowed) verdict = Refusal("no path leads to the open file any more");
+        return Refuse(verdict, Action::kFileWrite, target.path);
+      }
+    }
+  }
+  if (S_ISCHR(target.st.st_mode) && !IsPlainDevice(target.st.st_rdev))
+    return Refuse(Refusal("this device is not opened on behalf of a command"), Action::kFileWrite,
+                  target.path);
+  if (major(target.st.st_dev) == 0 &&
+      ActsForOpener(FileSystemType(target.object.get(), target.st)) && Writes(flags) &&
+      !IsHarmlessProc(target.path))
+    return Refuse(Refusal("the kernel would take it for the supervisor's own act"),
+                  Action::kFileWrite, target.path);
+  const bool waits = S_ISFIFO(target.st.st_mode) && (flags & O_NONBLOCK) == 0 &&
+                     (flags & O_ACCMODE) != O_RDWR;
+  return Reopen(target.object, waits, flags);
+}
+
+Answer Handler::OpenDevice(const Place& place, const struct stat& st, int flags) {
+  constexpr unsigned kTtyMajor = 5;
+  if (S_ISCHR(st.st_mode) && major(st.st_rdev) == kTtyMajor && minor(st.st_rdev) == 0)
+    return OpenTerminal(flags);
+  if (S_ISCHR(st.st_mode) && IsPlainDevice(st.st_rdev)) return Perform(place, flags & ~O_CREAT, 0);
+  return Refuse(Refusal("this device is not opened on behalf of a command"), Action::kFileWrite,
+                place.path);
+}
+
+// /dev/tty is the caller's controlling terminal, of which its number is known.
+Answer Handler::OpenTerminal(int flags) {
+  UniqueFd fd(::open(caller_.Proc("stat").c_str(), O_RDONLY | O_CLOEXEC));
+  char text[1024];
+  ssize_t n = fd.valid() ? ::read(fd.get(), text, sizeof text - 1) : -1;
+  text[n > 0 ? n : 0] = '\0';
+  const char* end = std::strrchr(text, ')');
+  int terminal = 0;
+  if (end == nullptr || std::sscanf(end + 1, " %*c %*d %*d %*d %d", &terminal) != 1)
+    return Answer::Error(ENXIO);
+  // The old encoding of device numbers: minor in bits 0..7 and 20..31, major in bits 8..19.
+  const auto bits = static_cast<unsigned>(terminal);
+  const unsigned tty_major = (bits >> 8) & 0xfff, tty_minor = (bits & 0xff) | ((bits >> 12) & 0xfff00);
+  if (terminal == 0 || tty_major < 136 || tty_major > 143) return Answer::Error(ENXIO);
+  const unsigned index = (tty_major - 136) * 256 + tty_minor;
+  char path[48];
+  std::snprintf(path, sizeof path, "/dev/pts/%u", index);
+  Answer answer;
+  answer.descriptor =
+      UniqueFd(::open(path, (flags & ~(O_CREAT | O_NOFOLLOW)) | O_NOCTTY | O_CLOEXEC));
+  struct stat st{};
+  if (!answer.descriptor.valid()) return Answer::Error(errno == ENOENT ? ENXIO : errno);
+  // A terminal of another instance of devpts may have the same number; only this one is ours.
+  if (::fstat(answer.descriptor.get(), &st) != 0 || !S_ISCHR(st.st_mode))
+    return Answer::Error(ENXIO);
+  answer.kind = Answer::Kind::kDescriptor;
+  answer.close_on_exec = (flags & O_CLOEXEC) != 0;
+  return answer;
+}
+
+// Waits for the other side, in a helper. The broker goes on meanwhile, and with it every rename:
+// what the helper opens is the very pipe that was judged, not its name.
+Answer Handler::OpenFifo(const Place& place, int flags) {
+  UniqueFd pipe(::openat(place.directory.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat st{};
+  if (!pipe.valid() || ::fstat(pipe.get(), &st) != 0) return Answer::Error(errno);
+  if (!S_ISFIFO(st.st_mode)) return Answer::Error(ENXIO);
+  return Reopen(pipe, true, flags);
+}
+
+// Opens once more what an O_PATH descriptor of the broker's names; in a helper when it may wait.
+Answer Handler::Reopen(const UniqueFd& object, bool waits, int flags) {
+  const int fd = object.get();
+  const int own = (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY;
+  const auto open = [fd, own, flags]() {
+    char path[32];
+    std::snprintf(path, sizeof path, "self/fd/%d", fd);
+    Answer answer;
+    answer.descriptor = UniqueFd(::open(path, own));
+    if (!answer.descriptor.valid()) return Answer::Error(errno);
+    answer.kind = Answer::Kind::kDescriptor;
+    answer.close_on_exec = (flags & O_CLOEXEC) != 0;
+    return answer;
+  };
+  return waits ? InHelper(open) : open();
+}
+
+Answer Handler::Truncate() {
+  const auto length = static_cast<off_t>(caller_.argument(1));
+  Place place = Read(AT_FDCWD, caller_.argument(0));
+  if (place.error == ESRCH) return Answer::Gone();
+  if (place.error != 0) return Answer::Error(place.error);
+  Target target = session_.walker->Open(caller_, std::move(place));
+  if (target.error != 0) return Answer::Error(target.error);
+  if (S_ISREG(target.st.st_mode)) {
+    NameVerdict verdict = session_.judge->Write(target.path);
+    if (!verdict.allowed) return Refuse(verdict, Action::kFileWrite, target.path);
+    FileIdentity identity;
+    if (target.st.st_nlink > 1 && IdentityOf(target.object.get(), identity)) {
+      Place again = session_.walker->Resolve(caller_, AT_FDCWD, target.path);
+      if (again.error != 0 || !MayWriteLinked(again)) return Answer::Error(EROFS);
+    }
+    Note(verdict, target.path);
+  }
+  // The limit is the caller's own, and so is the signal.
+  rlimit limit{};
+  if (S_ISREG(target.st.st_mode) && length > target.st.st_size &&
+      ::prlimit(caller_.thread(), RLIMIT_FSIZE, nullptr, &limit) == 0 &&
+      limit.rlim_cur != RLIM_INFINITY && static_cast<rlim_t>(length) > limit.rlim_cur) {
+    ::syscall(SYS_tgkill, caller_.Ids().process, caller_.thread(), SIGXFSZ);
+    return Answer::Error(EFBIG);
+  }
+  char again[32];
+  std::snprintf(again, sizeof again, "self/fd/%d", target.object.get());
+  return Answer::Of(::truncate(again, length));
+}
+
+}  // namespace cordon::notify
