@@ -51,7 +51,7 @@ def npm(bench):
         raise Unavailable("npm is not installed")
     counts = bench.counts
     project, cache = material.make_packages(bench.disk / "npm", counts.packages, counts.package_files)
-    task = (f"run npm install --prefix {project} --cache {cache} --offline --no-audit --no-fund --no-update-notifier "
+    task = (f"run npm install --prefix {project} --cache {cache} --offline --no-save --no-audit --no-fund --no-update-notifier "
             f"-- rm -rf {project}/node_modules")
     times = measure(bench, task, counts.npm_blocks, counts.npm)
     what = f"npm install --offline of {counts.packages} packages with {counts.package_files + 2} files each"

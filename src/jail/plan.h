@@ -51,8 +51,8 @@ struct Operation {
   // attempts are reported. `rule` is the index in EffectivePolicy::rules, ~0u when none decided.
   bool reported = false;
   std::uint32_t rule = ~0u;
-  std::string why;            // rule and source, for people
-  std::string mechanism;      // "read-only bind mount", "mask", ...
+  std::string why;        // rule and source, for people
+  std::string mechanism;  // "read-only bind mount", "mask", ...
 };
 
 struct Plan {

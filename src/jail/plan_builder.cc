@@ -177,10 +177,6 @@ Status Builder::Visit(const std::string& path, const Point& point, std::vector<P
   const State parent = stack.back().state;
   bool nothing_there = parent.access == Access::kOwn || parent.access == Access::kHidden;
   const auto look = policy_.Look(path);
-  // The supervisor replaces it, which a mount would not let it do; it also holds it.
-  if (look.write_rule != nullptr && look.write_rule->git_config &&
-      parent.access == Access::kWritable)
-    return Ok();
   if (look.readable && ShowsElsewhere(look.read_rule))
     state = {nothing_there ? Access::kHidden : Access::kReadOnly, true};
   if (point.system && state.access != Access::kWritable) state = {Access::kReadOnly, true};

@@ -3,8 +3,9 @@
 // that a denyRead names may come only later. Pure.
 //
 // The names form a tree: every component on the way to a target is watched in its parent, so that a
-// directory that is made or replaced leads to what is below it. Watched directories are those that
-// exist of them; the tree is not searched for more.
+// directory that is made or replaced leads to what is below it. Of the directories below a glob's
+// only those that hold matches now are named; the launcher finds the others
+// (launcher/watch_globs.h).
 #pragma once
 
 #include <cstdint>

@@ -37,9 +37,9 @@ enum class Type : std::uint32_t {
   kExecFailed,  // sent by the child itself before it exits
   kExited,      // wait status and resources of an exec
   kAcknowledged,
-  kEnded,  // from the monitor: why the session is over
+  kEnded,        // from the monitor: why the session is over
   kWatchFailed,  // what (0: watching, 1: mounting), errno, path
-  kHelper,  // init to monitor: start one (HelperKind); its descriptors
+  kHelper,       // init to monitor: start one (HelperKind); its descriptors
   // The broker's own sockets (jail/wire_report.h).
   kPolicy = 200,
   kFlush,

@@ -20,17 +20,17 @@ namespace cordon::jail::wire {
 
 // Spec 05; the words are Seatbelt's verbs (session/violation.h).
 enum class Action : std::uint32_t {
-  kFileRead = 1,      // file-read*
-  kFileWrite,         // file-write*: content of a file that exists
-  kFileCreate,        // file-write-create
-  kFileUnlink,        // file-write-unlink: removed, or renamed away
-  kExec,              // process-exec
-  kNetworkOutbound,   // network-outbound
-  kNetworkBind,       // network-bind
-  kUnixSocket,        // unix-socket
-  kSyscall,           // syscall
-  kChanged = 100,     // no refusal: a file that runs later outside was changed (spec 01)
-  kLost,              // reports that did not fit: `count` of them
+  kFileRead = 1,     // file-read*
+  kFileWrite,        // file-write*: content of a file that exists
+  kFileCreate,       // file-write-create
+  kFileUnlink,       // file-write-unlink: removed, or renamed away
+  kExec,             // process-exec
+  kNetworkOutbound,  // network-outbound
+  kNetworkBind,      // network-bind
+  kUnixSocket,       // unix-socket
+  kSyscall,          // syscall
+  kChanged = 100,    // no refusal: a file that runs later outside was changed (spec 01)
+  kLost,             // reports that did not fit: `count` of them
 };
 
 inline constexpr std::uint32_t kNoRule = ~0u;
@@ -42,17 +42,17 @@ enum class MaskKind : std::uint32_t { kFile, kDirectory, kEmptyFile };
 // One report. Strings are bytes as the kernel gave them, with NUL never inside.
 struct Report {
   Action action = Action::kFileWrite;
-  std::uint32_t exec = 0;      // the exec whose process asked
-  std::uint32_t count = 1;     // since the last report of the same refusal
-  std::uint32_t host_pid = 0;  // process id outside
-  std::uint32_t pid = 0;       // process id inside; 0 when it could not be read
+  std::uint32_t exec = 0;        // the exec whose process asked
+  std::uint32_t count = 1;       // since the last report of the same refusal
+  std::uint32_t host_pid = 0;    // process id outside
+  std::uint32_t pid = 0;         // process id inside; 0 when it could not be read
   std::uint32_t rule = kNoRule;  // index into EffectivePolicy::rules
-  std::int32_t error = 0;      // errno that the caller got
-  std::string_view call;       // "openat", "rename", ...
-  std::string_view target;     // canonical path in the session's view, or an address
-  std::string_view raw;        // the path as the program gave it
-  std::string_view program;    // path of the program, or its name in brackets
-  std::string_view reason;     // one sentence
+  std::int32_t error = 0;        // errno that the caller got
+  std::string_view call;         // "openat", "rename", ...
+  std::string_view target;       // canonical path in the session's view, or an address
+  std::string_view raw;          // the path as the program gave it
+  std::string_view program;      // path of the program, or its name in brackets
+  std::string_view reason;       // one sentence
 };
 
 inline Report ReadReport(std::string_view payload, bool& ok) {

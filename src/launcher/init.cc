@@ -65,10 +65,10 @@ class Init {
   InitOptions options_;
   int base_fd_ = -1;  // mount namespace that no view was built in
   int signal_fd_ = -1;
-  int masks_fd_ = -1;   // the masks of the present view (BuildView)
+  int masks_fd_ = -1;     // the masks of the present view (BuildView)
   int mask_server_ = -1;  // of the server of the present view's masks; -1: they are plain
   int mask_error_ = 0;    // why they are plain although the host wanted a server
-  int broker_fd_ = -1;  // of the broker of the present view; -1: nothing is supervised
+  int broker_fd_ = -1;    // of the broker of the present view; -1: nothing is supervised
   int last_capability_ = 40;
   Watcher watcher_;
   Slot* slots_ = nullptr;
@@ -165,8 +165,8 @@ void Init::SetUp() {
   Send(Type::kReady, 0, &mask_error, sizeof mask_error);
 }
 
-// Passes the descriptors of a helper to the monitor, which starts it: a process of this pid namespace
-// could not see what it must see. All are closed here.
+// Passes the descriptors of a helper to the monitor, which starts it: a process of this pid
+// namespace could not see what it must see. All are closed here.
 Failure Init::AskMonitor(HelperKind kind, const int* fds, int count) {
   bool opened = true;
   for (int i = 0; i < count; ++i) opened = opened && fds[i] >= 0;
@@ -189,7 +189,8 @@ Failure Init::ServeMasks(int host, int& server) {
     return {};
   }
   int pair[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+  // No command is to wait for a server that does not listen: then it does not learn whose it is.
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) != 0)
     return Failure{Stage::kMasks, errno, 0};
   int fds[] = {host, pair[1], device};
   server = pair[0];
@@ -202,7 +203,7 @@ Failure Init::AskForBroker(int host) {
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
     return Failure{Stage::kBroker, errno, 0};
   int fds[] = {host, pair[1], ::open("/proc/self/ns/user", O_RDONLY | O_CLOEXEC),
-               ::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC)};
+               ::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC)};
   Failure f = AskMonitor(HelperKind::kBroker, fds, 4);
   // The broker of an earlier view goes on until the last command of that view has ended.
   if (broker_fd_ >= 0) ::close(broker_fd_);
@@ -320,8 +321,7 @@ void Init::Handle(Message& message) {
 }
 
 void Init::Serve() {
-  pollfd fds[3] = {
-      {kControlFd, POLLIN, 0}, {signal_fd_, POLLIN, 0}, {watcher_.fd(), POLLIN, 0}};
+  pollfd fds[3] = {{kControlFd, POLLIN, 0}, {signal_fd_, POLLIN, 0}, {watcher_.fd(), POLLIN, 0}};
   if (::poll(fds, 3, watcher_.Pending() ? 0 : -1) < 0) {
     if (errno == EINTR) return;
     ::_exit(1);  // an init that cannot hear its host must not go on

@@ -127,7 +127,8 @@ pid_t StartInit(const BootRequest& boot, int go[2], int host) {
   if (pid < 0) Die(Stage::kClone, errno);
   if (pid == 0) {
     // First of all: without the monitor there is no session. If it died before this line, init sees
-    // the hang-up of the go socket, whose other end only the monitor holds, for as long as it lives.
+    // the hang-up of the go socket, whose other end only the monitor holds, for as long as it
+    // lives.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     ::close(go[1]);
     if (host >= 0) ::close(host);
@@ -205,13 +206,15 @@ bool ReceiveHelper(int link, HelperRequest& request) {
 [[noreturn]] void BecomeHelper(HelperRequest& request, pid_t monitor) {
   const int count = request.count;
   constexpr int kAside = 24;  // above all that is open here; a small RLIMIT_NOFILE must do
-  for (int i = 0; i < count; ++i)
-    request.fds[i] = ::fcntl(request.fds[i], F_DUPFD_CLOEXEC, kAside);
+  for (int i = 0; i < count; ++i) request.fds[i] = ::fcntl(request.fds[i], F_DUPFD_CLOEXEC, kAside);
   for (int i = 0; i < count; ++i)
     if (::dup3(request.fds[i], kControlFd + i, O_CLOEXEC) < 0) ::_exit(1);
   if (CloseRange(static_cast<unsigned>(kControlFd + count), ~0u, 0) != 0) ::_exit(1);
   const bool masks = request.kind == HelperKind::kMasks;
-  if (own_name != nullptr) std::strcpy(own_name, masks ? kMasksArgument : kBrokerArgument);
+  if (own_name != nullptr) {
+    std::memset(own_name, 0, std::strlen(own_name));
+    std::strcpy(own_name, masks ? kMasksArgument : kBrokerArgument);
+  }
   if (masks && count == 3) {
     maskfs::ServerOptions options;
     options.host = kControlFd;
@@ -225,7 +228,7 @@ bool ReceiveHelper(int link, HelperRequest& request) {
   options.host = kControlFd;
   options.init = kControlFd + 1;
   options.user_namespace = kControlFd + 2;
-  options.mount_namespace = kControlFd + 3;
+  options.root = kControlFd + 3;
   options.monitor = monitor;
   notify::RunBroker(options);
 }

@@ -21,8 +21,7 @@ int MountServedMasks() {
   char options[128];
   ::snprintf(options, sizeof options, "fd=%d,rootmode=40000,user_id=%u,group_id=%u,allow_other",
              device, ::geteuid(), ::getegid());
-  if (::mount("cordon-masks", kServedMasks, "fuse",
-              MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0)
+  if (::mount("cordon-masks", kServedMasks, "fuse", MS_NOSUID | MS_NODEV | MS_NOEXEC, options) == 0)
     return device;
   int error = errno;
   ::close(device);

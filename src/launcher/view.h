@@ -20,9 +20,9 @@ jail::wire::Failure AddToStore(std::string_view plan);
 
 // Builds the view in the calling process's mount namespace. On failure the namespace is in an
 // unspecified state and must be left.
-// `masks` becomes a descriptor of the directory of masks (O_PATH), a mount of this view that no path
-// leads to; it is the caller's.
-// `served`: the masks that may be are taken from kServedMasks (launcher/masks.h).
+// `masks` becomes a descriptor of the directory of masks (O_PATH), a mount of this view that no
+// path leads to; it is the caller's. `served`: the masks that may be are taken from kServedMasks
+// (launcher/masks.h).
 jail::wire::Failure BuildView(std::string_view plan, bool served, int& masks);
 
 }  // namespace cordon::launcher

@@ -79,15 +79,16 @@ Askers::Facts Askers::Read(std::uint32_t thread) const {
   return facts;
 }
 
-// A process that has left its exec's terminal session (setsid) is found by its ancestors.
+// A process that has left its exec's terminal session (setsid) is found by its ancestors; one that
+// has lost those too is of the only exec that there was, or of an unknown one.
 std::uint32_t Askers::ExecOf(Facts facts) const {
   for (int i = 0; i < kMostAncestors && facts.pid != 0; ++i) {
     for (const std::uint32_t pid : {facts.session, facts.inner_pid})
       if (const auto it = execs_.find(pid); it != execs_.end()) return it->second;
-    if (facts.parent <= 1) return 0;
+    if (facts.parent <= 1) break;
     facts = Read(facts.parent);
   }
-  return 0;
+  return execs_.size() == 1 ? execs_.begin()->second : 0;
 }
 
 Asker Askers::Find(std::uint32_t thread) const {
@@ -103,8 +104,8 @@ Asker Askers::Find(std::uint32_t thread) const {
     if (pid > 0) asker.host_pid = static_cast<std::uint32_t>(pid);
   }
   char program[PATH_MAX];
-  const ssize_t n = ::readlinkat(Asked(), (std::to_string(thread) + "/exe").c_str(), program,
-                                 sizeof program);
+  const ssize_t n =
+      ::readlinkat(Asked(), (std::to_string(thread) + "/exe").c_str(), program, sizeof program);
   if (n > 0)
     asker.program.assign(program, static_cast<std::size_t>(n));
   else if (!facts.name.empty())

@@ -23,7 +23,8 @@ class Askers {
  public:
   // Descriptors of the session's own /proc and of its pid namespace.
   void SetSession(UniqueFd proc, UniqueFd pid_namespace);
-  // Kernels before 5.x translate the id into the reader's namespace; then the host's /proc is asked.
+  // Kernels before 5.x translate the id into the reader's namespace; then the host's /proc is
+  // asked.
   void UseHostIds();
   // The process that an exec starts with; its terminal session marks all that belong to it.
   void AddLeader(std::uint32_t pid, std::uint32_t exec);

@@ -15,8 +15,8 @@ using jail::wire::MaskKind;
 constexpr std::uint64_t kRoot = FUSE_ROOT_ID;
 constexpr std::uint64_t kFirstNode = kRoot + 1;
 constexpr std::uint32_t kMajor = 7, kMinor = 31;
-// A node never changes, so that the kernel need not ask twice. What is below one is never kept: each
-// attempt is to be seen.
+// A node never changes, so that the kernel need not ask twice. What is below one is never kept:
+// each attempt is to be seen.
 constexpr std::uint64_t kForEver = 1u << 30;
 constexpr std::uint32_t kMayRead = 4, kMayWrite = 2, kMayExecute = 1;
 constexpr std::size_t kMostListed = 64 * 1024;
@@ -77,9 +77,7 @@ void MaskTree::SetBody(Answer& answer, const T& value) {
 template <typename T>
 void MaskTree::FillAttributes(const Mask* mask, T& a) const {
   const bool directory = mask == nullptr || mask->kind == MaskKind::kDirectory;
-  const std::uint32_t mode = mask == nullptr                          ? 0755
-                             : mask->kind == MaskKind::kEmptyFile ? 0444
-                                                                      : 0;
+  const std::uint32_t mode = mask == nullptr ? 0755 : mask->kind == MaskKind::kEmptyFile ? 0444 : 0;
   a.ino = mask == nullptr ? kRoot : NodeOf(*mask);
   a.mode = (directory ? kDirectoryBit : kRegularBit) | mode;
   a.nlink = directory ? 2 : 1;

@@ -9,7 +9,7 @@
 // node to its place; a request for a node thus tells which denied path was meant.
 //
 // Pure: bytes in, bytes out. The requests carry names that were chosen inside a session: nothing in
-// them is trusted (maskfs_fuzz.cc).
+// them is trusted (requests_fuzz.cc).
 #pragma once
 
 #include <cstdint>
@@ -46,12 +46,12 @@ struct Attempt {
 };
 
 struct Answer {
-  bool send = false;            // some requests take no answer
-  int error = 0;                // an errno, or 0 and `body`
-  std::string_view body;        // valid until the next request
-  std::uint64_t unique = 0;     // which request
-  std::uint32_t pid = 0;        // who asked: a thread id; 0: not a process of the session
-  bool from_launcher = false;   // a look-up in the root, which only the launcher can make
+  bool send = false;           // some requests take no answer
+  int error = 0;               // an errno, or 0 and `body`
+  std::string_view body;       // valid until the next request
+  std::uint64_t unique = 0;    // which request
+  std::uint32_t pid = 0;       // who asked: a thread id; 0: not a process of the session
+  bool from_launcher = false;  // a look-up in the root, which only the launcher can make
   std::optional<Attempt> attempt;
 };
 

@@ -36,8 +36,7 @@ constexpr std::size_t kBuffer = FUSE_MIN_READ_BUFFER + 4096;
 
 class Server {
  public:
-  explicit Server(const ServerOptions& options)
-      : options_(options), reporter_(options.host) {}
+  explicit Server(const ServerOptions& options) : options_(options), reporter_(options.host) {}
   [[noreturn]] void Run();
 
  private:

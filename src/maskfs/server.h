@@ -6,9 +6,10 @@
 //     maskfs::RunServer(options);   // never returns
 //
 // It stays in the host's mount namespace: a process that walks into a mask that it serves itself
-// would wait for itself. It opens no file but those of the session's /proc, and holds no capability.
-// Single-threaded; it waits for nothing but requests. Ends with the session, or when the last mount of the
-// view is gone (exit 0). Exit 1: it could not start, or what it needs is gone; the monitor then ends the session.
+// would wait for itself. It opens no file but those of the session's /proc, and holds no
+// capability. Single-threaded; it waits for nothing but requests. Ends with the session, or when
+// the last mount of the view is gone (exit 0). Exit 1: it could not start, or what it needs is
+// gone; the monitor then ends the session.
 #pragma once
 
 namespace cordon::maskfs {

@@ -86,11 +86,11 @@ void Broker::TakePolicy() {
 void Broker::EnterSession() {
   UniqueFd proc(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!proc.valid()) Fail(errno);
-  if (::setns(options_.user_namespace, CLONE_NEWUSER) != 0 ||
-      ::setns(options_.mount_namespace, CLONE_NEWNS) != 0)
+  if (::setns(options_.user_namespace, CLONE_NEWUSER) != 0 || ::fchdir(options_.root) != 0 ||
+      ::chroot(".") != 0)
     Fail(errno);
   ::close(options_.user_namespace);
-  ::close(options_.mount_namespace);
+  ::close(options_.root);
   struct stat st{};
   session_.walker = std::make_unique<Walker>(::stat("/proc", &st) == 0 ? st.st_dev : 0);
   if (::fchdir(proc.get()) != 0) Fail(errno);

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "notify/parse.h"
+
 namespace cordon::notify {
 namespace {
 
@@ -29,19 +31,6 @@ std::string ReadSmall(const std::string& path) {
   char text[4096];
   ssize_t n = fd.valid() ? ::read(fd.get(), text, sizeof text) : -1;
   return n > 0 ? std::string(text, static_cast<std::size_t>(n)) : std::string();
-}
-
-// The value of one line of /proc/PID/status, or nothing.
-std::string_view Line(std::string_view status, std::string_view key) {
-  std::size_t at = status.find("\n" + std::string(key) + ":\t");
-  if (at == std::string_view::npos) return {};
-  at += key.size() + 3;
-  return status.substr(at, status.find('\n', at) - at);
-}
-
-pid_t LastNumber(std::string_view text) {
-  std::size_t at = text.find_last_of(" \t");
-  return std::atoi(std::string(at == std::string_view::npos ? text : text.substr(at + 1)).c_str());
 }
 
 }  // namespace
@@ -93,11 +82,11 @@ UniqueFd Caller::CopyDescriptor(int fd) const {
 
 CallerIds Caller::Ids() const {
   CallerIds ids;
-  const std::string status = "\n" + ReadSmall(Proc("status"));
-  ids.process = LastNumber(Line(status, "Tgid"));
-  ids.inner_process = LastNumber(Line(status, "NStgid"));
-  ids.inner_thread = LastNumber(Line(status, "NSpid"));
-  ids.name = std::string(Line(status, "Name"));
+  const std::string status = ReadSmall(Proc("status"));
+  ids.process = LastNumber(StatusLine(status, "Tgid"));
+  ids.inner_process = LastNumber(StatusLine(status, "NStgid"));
+  ids.inner_thread = LastNumber(StatusLine(status, "NSpid"));
+  ids.name = std::string(StatusLine(status, "Name"));
   return ids;
 }
 
@@ -109,11 +98,7 @@ std::string Caller::Program() const {
 }
 
 bool SignalPending(pid_t thread) {
-  const std::string status = "\n" + ReadSmall(std::to_string(thread) + "/status");
-  const auto mask = [&](const char* key) {
-    return std::strtoull(std::string(Line(status, key)).c_str(), nullptr, 16);
-  };
-  return ((mask("SigPnd") | mask("ShdPnd")) & ~mask("SigBlk")) != 0;
+  return HasPendingSignal(ReadSmall(std::to_string(thread) + "/status"));
 }
 
 void UmaskCache::Changing(const Caller& caller, mode_t next) {
@@ -140,8 +125,8 @@ mode_t UmaskCache::Of(const Caller& caller) {
     if (::poll(&alive, 1, 0) == 0) return it->second.value;
     known_.erase(it);
   }
-  const std::string status = "\n" + ReadSmall(caller.Proc("status"));
-  const std::string text(Line(status, "Umask"));
+  const std::string status = ReadSmall(caller.Proc("status"));
+  const std::string text(StatusLine(status, "Umask"));
   if (text.empty()) return 077;
   auto value = static_cast<mode_t>(std::strtoul(text.c_str(), nullptr, 8));
   if (!changing_.empty()) return value;

@@ -41,11 +41,13 @@ Place Handler::Read(int directory, std::uint64_t address) {
   return place;
 }
 
-FileKind Handler::KindAt(const Place& place, struct stat* st) const {
+FileKind Handler::KindAt(const Place& place, struct stat* st, int* error) const {
   struct stat own{};
   if (st == nullptr) st = &own;
-  if (::fstatat(place.directory.get(), place.name.c_str(), st, AT_SYMLINK_NOFOLLOW) != 0)
+  if (::fstatat(place.directory.get(), place.name.c_str(), st, AT_SYMLINK_NOFOLLOW) != 0) {
+    if (error != nullptr) *error = errno;
     return FileKind::kMissing;
+  }
   if (S_ISREG(st->st_mode)) return FileKind::kFile;
   if (S_ISDIR(st->st_mode)) return FileKind::kDirectory;
   return S_ISLNK(st->st_mode) ? FileKind::kSymlink : FileKind::kOther;
@@ -139,7 +141,7 @@ Answer Handler::Handle() {
     case SYS_mkdir: call_ = "mkdir"; return MakeDirectory(AT_FDCWD, path(0), mode(1));
     case SYS_mknod:
       call_ = "mknod";
-      return MakeNode(AT_FDCWD, path(0), mode(1), static_cast<dev_t>(path(2)));
+      return MakeNode(AT_FDCWD, path(0), mode(1));
     case SYS_symlink: call_ = "symlink"; return MakeSymlink(path(0), AT_FDCWD, path(1));
     case SYS_link: call_ = "link"; return MakeLink(AT_FDCWD, path(0), AT_FDCWD, path(1), 0);
     case SYS_rename: call_ = "rename"; return Rename(AT_FDCWD, path(0), AT_FDCWD, path(1), 0);
@@ -149,7 +151,7 @@ Answer Handler::Handle() {
     case SYS_mkdirat: call_ = "mkdirat"; return MakeDirectory(number(0), path(1), mode(2));
     case SYS_mknodat:
       call_ = "mknodat";
-      return MakeNode(number(0), path(1), mode(2), static_cast<dev_t>(path(3)));
+      return MakeNode(number(0), path(1), mode(2));
     case SYS_symlinkat: call_ = "symlinkat"; return MakeSymlink(path(0), number(1), path(2));
     case SYS_linkat:
       call_ = "linkat";

@@ -61,10 +61,12 @@ class Handler {
   Answer Truncate();
   Answer Reopen(const UniqueFd& object, bool waits, int flags);
   bool MayWriteLinked(const Place& place);
+  int OwnDescriptor(const Place& place) const;
+  policy::NameVerdict WriteOpenFile(const Target& target);
 
   // names.cc
   Answer MakeDirectory(int directory, std::uint64_t address, mode_t mode);
-  Answer MakeNode(int directory, std::uint64_t address, mode_t mode, dev_t device);
+  Answer MakeNode(int directory, std::uint64_t address, mode_t mode);
   Answer MakeSymlink(std::uint64_t target, int directory, std::uint64_t address);
   Answer MakeLink(int from, std::uint64_t from_address, int to, std::uint64_t to_address, int flags);
   Answer Rename(int from, std::uint64_t from_address, int to, std::uint64_t to_address,
@@ -86,7 +88,8 @@ class Handler {
   // handler.cc
   // Reads a path and resolves it; 0 or an errno, as in Place::error.
   Place Read(int directory, std::uint64_t address);
-  policy::FileKind KindAt(const Place& place, struct stat* st = nullptr) const;
+  // kMissing also when it cannot be looked at: `error` is then the reason, ENOENT or another.
+  policy::FileKind KindAt(const Place& place, struct stat* st = nullptr, int* error = nullptr) const;
   void SetUmask();
   // Reports and gives the errno of a refusal: `natural` when it is not 0, for calls that would
   // have failed anyway (then nothing is reported).

@@ -18,6 +18,9 @@ bool ReadFile(LinkMessage& message) {
   if (message.fds.empty()) return false;
   UniqueFd fd = std::move(message.fds.back());
   message.fds.pop_back();
+  struct stat st{};
+  if (::fstat(fd.get(), &st) != 0 || !S_ISREG(st.st_mode) || st.st_size < message.header.size)
+    return false;
   message.payload.resize(message.header.size);
   std::size_t done = 0;
   while (done < message.payload.size()) {

@@ -26,6 +26,25 @@ FileKind KindOfMode(mode_t mode) {
   return S_ISLNK(mode) ? FileKind::kSymlink : FileKind::kOther;
 }
 
+// The kernel moves and links only within one mount.
+bool SameMount(const UniqueFd& a, const UniqueFd& b) {
+  struct statx first{}, second{};
+  constexpr unsigned kMountId = 0x1000;  // STATX_MNT_ID, Linux 5.8
+  return ::statx(a.get(), "", AT_EMPTY_PATH, kMountId, &first) == 0 &&
+         ::statx(b.get(), "", AT_EMPTY_PATH, kMountId, &second) == 0 &&
+         first.stx_mnt_id == second.stx_mnt_id;
+}
+
+// In the session's own namespace the kernel would refuse to move or remove what is a mount point;
+// the broker's is another one (broker.h).
+bool IsMountPoint(const Place& place) {
+  struct statx st{};
+  constexpr std::uint64_t kMountRoot = 0x2000;  // STATX_ATTR_MOUNT_ROOT, Linux 5.8
+  return ::statx(place.directory.get(), place.name.c_str(), AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+                 STATX_TYPE, &st) == 0 &&
+         (st.stx_attributes & kMountRoot) != 0;
+}
+
 // The whole of a small regular file; false when it is none, or larger.
 bool ReadWhole(int directory, const std::string& name, std::string& out, mode_t& mode) {
   UniqueFd fd = OpenAt2(directory, name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0,
@@ -74,12 +93,14 @@ Answer Handler::MakeDirectory(int directory, std::uint64_t address, mode_t mode)
   return answer;
 }
 
-Answer Handler::MakeNode(int directory, std::uint64_t address, mode_t mode, dev_t device) {
+Answer Handler::MakeNode(int directory, std::uint64_t address, mode_t mode) {
+  const mode_t type = mode & S_IFMT;
+  if (type == S_IFCHR || type == S_IFBLK || type == S_IFDIR) return Answer::Error(EPERM);
+  if (type != 0 && type != S_IFREG && type != S_IFIFO && type != S_IFSOCK)
+    return Answer::Error(EINVAL);
   Place place = Read(directory, address);
   if (place.error == ESRCH) return Answer::Gone();
   if (place.error != 0) return Answer::Error(place.error);
-  const mode_t type = mode & S_IFMT;
-  if (type == S_IFCHR || type == S_IFBLK) return Answer::Error(EPERM);
   const FileKind kind = type == 0 || type == S_IFREG ? FileKind::kFile : FileKind::kOther;
   if (!place.Special()) {
     NameVerdict verdict = session_.judge->Create(place.path, kind);
@@ -90,7 +111,7 @@ Answer Handler::MakeNode(int directory, std::uint64_t address, mode_t mode, dev_
   }
   SetUmask();
   Answer answer =
-      Answer::Of(::mknodat(place.directory.get(), place.NameForCall().c_str(), mode, device));
+      Answer::Of(::mknodat(place.directory.get(), place.NameForCall().c_str(), mode, 0));
   if (answer.error == 0) session_.judge->Made(place.path, kind);
   return answer;
 }
@@ -123,8 +144,9 @@ Answer Handler::MakeLink(int from, std::uint64_t from_address, int to, std::uint
     return Answer::Error(error);
   Target source;
   if (from_path.empty() && (flags & AT_EMPTY_PATH) != 0) {
-    source.object =
-        UniqueFd(::open(caller_.ProcDescriptor(from).c_str(), O_PATH | O_CLOEXEC));
+    source.object = from == AT_FDCWD
+                        ? UniqueFd(::open(caller_.Proc("cwd").c_str(), O_PATH | O_CLOEXEC))
+                        : caller_.CopyDescriptor(from);
     if (!source.object.valid() || ::fstat(source.object.get(), &source.st) != 0)
       return Answer::Error(caller_.Valid() ? EBADF : ESRCH);
     source.path = NameOf(source.object.get());
@@ -147,12 +169,13 @@ Answer Handler::MakeLink(int from, std::uint64_t from_address, int to, std::uint
   if (place.error == ESRCH) return Answer::Gone();
   if (place.error != 0) return Answer::Error(place.error);
   const bool unnamed = S_ISREG(source.st.st_mode) && source.st.st_nlink == 0;
-  if (!place.Special()) {
+  // The kernel links no directory, and a move to another mount is no link.
+  if (!place.Special() && !S_ISDIR(source.st.st_mode)) {
     NameVerdict verdict = unnamed ? session_.judge->Create(place.path, FileKind::kFile)
                                   : session_.judge->Link(source.path, place.path);
     if (!verdict.allowed) {
       const bool there = KindAt(place) != FileKind::kMissing;
-      const int natural = there ? EEXIST : S_ISDIR(source.st.st_mode) ? EPERM : 0;
+      const int natural = there ? EEXIST : SameMount(source.object, place.directory) ? 0 : EXDEV;
       // Which end was refused: the new name, or the file that would get it.
       if (unnamed || !session_.judge->Create(place.path, FileKind::kFile).allowed)
         return Refuse(verdict, Action::kFileCreate, place.path, natural);
@@ -183,18 +206,23 @@ Answer Handler::Rename(int from, std::uint64_t from_address, int to, std::uint64
   if (target.error == ESRCH) return Answer::Gone();
   if (source.error != 0) return Answer::Error(source.error);
   if (target.error != 0) return Answer::Error(target.error);
+  if (!SameMount(source.directory, target.directory)) return Answer::Error(EXDEV);
   if (source.Special() || target.Special())
     return Answer::Of(::syscall(SYS_renameat2, source.directory.get(), source.name.c_str(),
                                 target.directory.get(), target.name.c_str(), flags));
   struct stat source_st{}, target_st{};
-  const FileKind kind = KindAt(source, &source_st), replaced = KindAt(target, &target_st);
-  if (kind == FileKind::kMissing) return Answer::Error(ENOENT);
+  int source_error = 0, target_error = ENOENT;
+  const FileKind kind = KindAt(source, &source_st, &source_error);
+  const FileKind replaced = KindAt(target, &target_st, &target_error);
+  if (kind == FileKind::kMissing) return Answer::Error(source_error);
+  if (replaced == FileKind::kMissing && target_error != ENOENT) return Answer::Error(target_error);
   if ((flags & kNoReplace) != 0 && replaced != FileKind::kMissing) return Answer::Error(EEXIST);
   if (exchange && replaced == FileKind::kMissing) return Answer::Error(ENOENT);
   const bool same = replaced != FileKind::kMissing && source_st.st_dev == target_st.st_dev &&
                     source_st.st_ino == target_st.st_ino;
   // Two names of one file: the kernel does nothing at all (unless it is one name, or a swap).
-  if (same && !exchange && kind != FileKind::kDirectory) return Answer::Value(0);
+  if (same && !exchange && kind != FileKind::kDirectory && !source.slash && !target.slash)
+    return Answer::Value(0);
 
   const auto judge = [&](const Place& a, FileKind a_kind, const Place& b, FileKind b_kind) {
     NameVerdict v = session_.judge->Rename(a.path, a_kind, b.path, b_kind);
@@ -213,6 +241,9 @@ Answer Handler::Rename(int from, std::uint64_t from_address, int to, std::uint64
     const NameVerdict back = judge(target, replaced, source, kind);
     if (!back.allowed) return refuse(back, target, replaced, source);
   }
+  if (IsMountPoint(source) || (replaced != FileKind::kMissing && !verdict.git_config &&
+                               IsMountPoint(target)))
+    return Answer::Error(EBUSY);
   if (verdict.git_config) return ReplaceConfig(source, target);
   Answer answer = Answer::Of(::syscall(SYS_renameat2, source.directory.get(),
                                        source.NameForCall().c_str(), target.directory.get(),
@@ -269,13 +300,16 @@ Answer Handler::RemoveDirectory(int directory, std::uint64_t address) {
   Place place = Read(directory, address);
   if (place.error == ESRCH) return Answer::Gone();
   if (place.error != 0) return Answer::Error(place.error);
+  if (place.root) return Answer::Error(EBUSY);
   if (!place.Special()) {
-    const FileKind kind = KindAt(place);
-    if (kind == FileKind::kMissing) return Answer::Error(ENOENT);
+    int error = 0;
+    const FileKind kind = KindAt(place, nullptr, &error);
+    if (kind == FileKind::kMissing) return Answer::Error(error);
     NameVerdict verdict = session_.judge->Remove(place.path, FileKind::kDirectory);
     if (!verdict.allowed)
       return Refuse(verdict, Action::kFileUnlink, place.path,
                     kind == FileKind::kDirectory ? 0 : ENOTDIR);
+    if (IsMountPoint(place)) return Answer::Error(EBUSY);
   }
   return Answer::Of(
       ::unlinkat(place.directory.get(), place.NameForCall().c_str(), AT_REMOVEDIR));

@@ -11,6 +11,7 @@
 
 #include "notify/handler.h"
 #include "notify/helper.h"
+#include "notify/parse.h"
 
 namespace cordon::notify {
 
@@ -46,23 +47,6 @@ bool ActsForOpener(std::uint64_t type) {
     case kBpf: return true;
     default: return false;
   }
-}
-
-// Files of /proc/PID that a program may write although another process opened them: the right is
-// asked for when they are written, or none is needed.
-constexpr const char* kHarmlessProc[] = {"comm",       "oom_score_adj", "oom_adj", "timerslack_ns",
-                                         "coredump_filter", "clear_refs", "autogroup"};
-
-bool IsHarmlessProc(const std::string& path) {
-  int process = 0, length = 0;
-  if (std::sscanf(path.c_str(), "/proc/%d/%n", &process, &length) != 1 || length == 0) return false;
-  std::string rest = path.substr(static_cast<std::size_t>(length));
-  int task = 0, task_length = 0;
-  if (std::sscanf(rest.c_str(), "task/%d/%n", &task, &task_length) == 1 && task_length != 0)
-    rest = rest.substr(static_cast<std::size_t>(task_length));
-  for (const char* name : kHarmlessProc)
-    if (rest == name) return true;
-  return false;
 }
 
 // Character devices that mean the same whoever opens them.
@@ -111,6 +95,10 @@ NameVerdict Refusal(const char* reason) { return {false, nullptr, reason, false,
 
 Answer Handler::Open(int directory, std::uint64_t address, int flags, mode_t mode) {
   flags &= kKnownFlags;
+  // Combinations that make no sense are refused before the path is looked at.
+  const bool unusual = (flags & kTemporary) != 0 ||
+                       (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY);
+  if (unusual && ::open("", flags, 0) < 0 && errno == EINVAL) return Answer::Error(EINVAL);
   mode = (flags & (O_CREAT | kTemporary)) != 0 ? mode & 07777 : 0;
   Place place = Read(directory, address);
   if (place.error != 0)
@@ -127,7 +115,12 @@ Answer Handler::OpenPlace(Place place, int flags, mode_t mode) {
     if (place.Special() || place.slash || (flags & kTemporary) != 0)
       return OpenNoPlace(place, flags);
     struct stat st{};
-    const FileKind kind = KindAt(place, &st);
+    int error = ENOENT;
+    // An exclusive creation either makes the name or fails, so that the kernel may look by itself.
+    const FileKind kind = exclusive ? FileKind::kMissing : KindAt(place, &st, &error);
+    if (kind == FileKind::kMissing && error == EACCES && OwnDescriptor(place) >= 0)
+      return OpenMagic(place, flags);
+    if (kind == FileKind::kMissing && error != ENOENT) return Answer::Error(error);
     if (kind == FileKind::kMissing) {
       if ((flags & O_CREAT) == 0) {
         // Below a mask with openings what is hidden looks missing (12.3).
@@ -137,7 +130,10 @@ Answer Handler::OpenPlace(Place place, int flags, mode_t mode) {
         return Answer::Error(ENOENT);
       }
       NameVerdict verdict = session_.judge->Create(place.path, FileKind::kFile);
-      if (!verdict.allowed) return Refuse(verdict, Action::kFileCreate, place.path);
+      if (!verdict.allowed) {
+        const bool there = exclusive && KindAt(place) != FileKind::kMissing;
+        return Refuse(verdict, Action::kFileCreate, place.path, there ? EEXIST : 0);
+      }
       Answer answer = Perform(place, flags, mode);
       if (answer.kind == Answer::Kind::kDescriptor) {
         answer.made_in = std::move(place.directory);
@@ -150,9 +146,9 @@ Answer Handler::OpenPlace(Place place, int flags, mode_t mode) {
       if (!again) return answer;
       continue;
     }
-    if (exclusive) return Answer::Error(EEXIST);
     if (kind != FileKind::kSymlink) return OpenExisting(place, st, flags, mode);
-    if ((flags & O_NOFOLLOW) != 0) return Answer::Error(ELOOP);
+    if ((flags & O_NOFOLLOW) != 0)
+      return Answer::Error((flags & O_DIRECTORY) != 0 ? ENOTDIR : ELOOP);
     if (!session_.walker->Follow(caller_, place)) return OpenMagic(place, flags);
   }
   return Answer::Error(ELOOP);
@@ -225,6 +221,7 @@ Answer Handler::OpenExisting(Place& place, const struct stat& st, int flags, mod
     if (!verdict.allowed) return Refuse(verdict, Action::kFileRead, place.path);
   }
   if (major(st.st_dev) == 0 && ActsForOpener(FileSystemType(place.directory.get(), st))) {
+    if (writes && (st.st_mode & 0222) == 0) return Answer::Error(EACCES);
     if (writes && !(session_.walker->InProc(st) && IsHarmlessProc(place.path)))
       return Refuse(Refusal("the kernel would take it for the supervisor's own act"),
                     Action::kFileWrite, place.path);
@@ -240,9 +237,25 @@ Answer Handler::OpenExisting(Place& place, const struct stat& st, int flags, mod
       return Answer::Error(EROFS);
     Note(verdict, place.path);
   }
-  if (S_ISFIFO(st.st_mode) && (flags & O_NONBLOCK) == 0 && (flags & O_ACCMODE) != O_RDWR)
+  const bool may_wait = (flags & O_NONBLOCK) == 0;
+  if (S_ISFIFO(st.st_mode) && may_wait && (flags & O_ACCMODE) != O_RDWR)
     return OpenFifo(place, flags);
-  return Perform(place, flags, mode);
+  if (!S_ISREG(st.st_mode) || !may_wait) return Perform(place, flags, mode);
+  // Another process may hold a lease, and would be waited for (fcntl(2), F_SETLEASE).
+  Answer answer = Perform(place, flags | O_NONBLOCK, mode);
+  if (answer.kind == Answer::Kind::kDescriptor) {
+    const int status = ::fcntl(answer.descriptor.get(), F_GETFL);
+    ::fcntl(answer.descriptor.get(), F_SETFL, status & ~O_NONBLOCK);
+    return answer;
+  }
+  if (answer.error != EWOULDBLOCK) return answer;
+  UniqueFd file(
+      ::openat(place.directory.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat again{};
+  if (!file.valid() || ::fstat(file.get(), &again) != 0) return Answer::Error(errno);
+  // What is opened later must be what was judged.
+  if (again.st_dev != st.st_dev || again.st_ino != st.st_ino) return Answer::Error(EAGAIN);
+  return Reopen(file, true, flags);
 }
 
 // Another name of a file that is protected under one of its names (12.19).
@@ -258,36 +271,61 @@ bool Handler::MayWriteLinked(const Place& place) {
   return false;
 }
 
+// The number of the caller's descriptor that a link of /proc names, or -1.
+int Handler::OwnDescriptor(const Place& place) const {
+  const auto descriptor = ParseProcDescriptor(place.path);
+  return descriptor && descriptor->process == caller_.Ids().inner_process ? descriptor->fd : -1;
+}
+
+// A file that is open for reading, to be opened for writing without a name of it being used: by
+// the name that it has, when that still leads to it, or that it had when it was removed. A file
+// of the host's that has been passed in has neither in this view.
+NameVerdict Handler::WriteOpenFile(const Target& target) {
+  constexpr std::string_view kRemoved = " (deleted)";
+  std::string path = target.path;
+  struct stat st{};
+  bool same = false;
+  if (target.st.st_nlink == 0 && path.ends_with(kRemoved)) {
+    path.resize(path.size() - kRemoved.size());
+    const std::string parent = path.substr(0, path.rfind('/') + 1);
+    same = ::stat(parent.c_str(), &st) == 0 && st.st_dev == target.st.st_dev;
+  } else {
+    same = ::lstat(path.c_str(), &st) == 0 && st.st_dev == target.st.st_dev &&
+           st.st_ino == target.st.st_ino;
+  }
+  NameVerdict verdict = session_.judge->Write(path);
+  if (verdict.allowed && !same) return Refusal("no path leads to the open file any more");
+  return verdict;
+}
+
 // A link of /proc to a file that is open already: /dev/stdout, /dev/fd/3, /proc/self/exe.
 Answer Handler::OpenMagic(const Place& place, int flags) {
-  Place copy;
-  copy.directory = UniqueFd(::fcntl(place.directory.get(), F_DUPFD_CLOEXEC, 0));
-  copy.path = place.path;
-  copy.name = place.name;
-  Target target = session_.walker->Open(caller_, std::move(copy));
-  if (target.error != 0) return Answer::Error(target.error);
-  if (S_ISDIR(target.st.st_mode) && Writes(flags)) return Answer::Error(EISDIR);
-  if (S_ISBLK(target.st.st_mode)) return Answer::Error(EACCES);
-  if (S_ISREG(target.st.st_mode) && Writes(flags)) {
+  Target target;
+  bool open_for_writing = false;
+  if (const int own = OwnDescriptor(place); own >= 0) {
+    // The caller's own: also one that keeps its files in /proc to itself.
+    target.object = caller_.CopyDescriptor(own);
+    if (!target.object.valid() || ::fstat(target.object.get(), &target.st) != 0)
+      return Answer::Error(ENOENT);
+    if (!caller_.Valid()) return Answer::Gone();
+    target.path = NameOf(target.object.get());
     // Open for writing already: opening it once more gives nothing new.
-    bool open_for_writing = false;
-    if (target.caller_fd >= 0) {
-      UniqueFd held = caller_.CopyDescriptor(target.caller_fd);
-      struct stat st{};
-      open_for_writing = held.valid() && ::fstat(held.get(), &st) == 0 &&
-                         st.st_dev == target.st.st_dev && st.st_ino == target.st.st_ino &&
-                         (::fcntl(held.get(), F_GETFL) & O_ACCMODE) != O_RDONLY;
-    }
-    if (!open_for_writing) {
-      NameVerdict verdict = session_.judge->Write(target.path);
-      struct stat st{};
-      const bool same = ::lstat(target.path.c_str(), &st) == 0 && st.st_dev == target.st.st_dev &&
-                        st.st_ino == target.st.st_ino;
-      if (!verdict.allowed || !same) {
-        if (verdict.allowed) verdict = Refusal("no path leads to the open file any more");
-        return Refuse(verdict, Action::kFileWrite, target.path);
-      }
-    }
+    const int mode = ::fcntl(target.object.get(), F_GETFL);
+    open_for_writing = (mode & O_PATH) == 0 && (mode & O_ACCMODE) != O_RDONLY;
+  } else {
+    Place copy;
+    copy.directory = UniqueFd(::fcntl(place.directory.get(), F_DUPFD_CLOEXEC, 0));
+    copy.path = place.path;
+    copy.name = place.name;
+    target = session_.walker->Open(caller_, std::move(copy));
+    if (target.error != 0) return Answer::Error(target.error);
+  }
+  if (S_ISDIR(target.st.st_mode) && (Writes(flags) || (flags & O_CREAT) != 0))
+    return Answer::Error(EISDIR);
+  if (S_ISBLK(target.st.st_mode)) return Answer::Error(EACCES);
+  if (S_ISREG(target.st.st_mode) && Writes(flags) && !open_for_writing) {
+    NameVerdict verdict = WriteOpenFile(target);
+    if (!verdict.allowed) return Refuse(verdict, Action::kFileWrite, target.path);
   }
   if (S_ISCHR(target.st.st_mode) && !IsPlainDevice(target.st.st_rdev))
     return Refuse(Refusal("this device is not opened on behalf of a command"), Action::kFileWrite,
@@ -315,19 +353,11 @@ Answer Handler::OpenDevice(const Place& place, const struct stat& st, int flags)
 Answer Handler::OpenTerminal(int flags) {
   UniqueFd fd(::open(caller_.Proc("stat").c_str(), O_RDONLY | O_CLOEXEC));
   char text[1024];
-  ssize_t n = fd.valid() ? ::read(fd.get(), text, sizeof text - 1) : -1;
-  text[n > 0 ? n : 0] = '\0';
-  const char* end = std::strrchr(text, ')');
-  int terminal = 0;
-  if (end == nullptr || std::sscanf(end + 1, " %*c %*d %*d %*d %d", &terminal) != 1)
-    return Answer::Error(ENXIO);
-  // The old encoding of device numbers: minor in bits 0..7 and 20..31, major in bits 8..19.
-  const auto bits = static_cast<unsigned>(terminal);
-  const unsigned tty_major = (bits >> 8) & 0xfff, tty_minor = (bits & 0xff) | ((bits >> 12) & 0xfff00);
-  if (terminal == 0 || tty_major < 136 || tty_major > 143) return Answer::Error(ENXIO);
-  const unsigned index = (tty_major - 136) * 256 + tty_minor;
+  const ssize_t n = fd.valid() ? ::read(fd.get(), text, sizeof text) : -1;
+  const auto number = TerminalNumber({text, n > 0 ? static_cast<std::size_t>(n) : 0});
+  if (!number) return Answer::Error(ENXIO);
   char path[48];
-  std::snprintf(path, sizeof path, "/dev/pts/%u", index);
+  std::snprintf(path, sizeof path, "/dev/pts/%u", *number);
   Answer answer;
   answer.descriptor =
       UniqueFd(::open(path, (flags & ~(O_CREAT | O_NOFOLLOW)) | O_NOCTTY | O_CLOEXEC));
@@ -370,13 +400,15 @@ Answer Handler::Reopen(const UniqueFd& object, bool waits, int flags) {
 
 Answer Handler::Truncate() {
   const auto length = static_cast<off_t>(caller_.argument(1));
+  if (length < 0) return Answer::Error(EINVAL);
   Place place = Read(AT_FDCWD, caller_.argument(0));
   if (place.error == ESRCH) return Answer::Gone();
   if (place.error != 0) return Answer::Error(place.error);
   Target target = session_.walker->Open(caller_, std::move(place));
   if (target.error != 0) return Answer::Error(target.error);
   if (S_ISREG(target.st.st_mode)) {
-    NameVerdict verdict = session_.judge->Write(target.path);
+    NameVerdict verdict =
+        target.magic ? WriteOpenFile(target) : session_.judge->Write(target.path);
     if (!verdict.allowed) return Refuse(verdict, Action::kFileWrite, target.path);
     FileIdentity identity;
     if (target.st.st_nlink > 1 && IdentityOf(target.object.get(), identity)) {
@@ -393,9 +425,18 @@ Answer Handler::Truncate() {
     ::syscall(SYS_tgkill, caller_.Ids().process, caller_.thread(), SIGXFSZ);
     return Answer::Error(EFBIG);
   }
+  const int fd = target.object.get();
+  const auto truncate = [fd, length]() {
+    char again[32];
+    std::snprintf(again, sizeof again, "self/fd/%d", fd);
+    return Answer::Of(::truncate(again, length));
+  };
   char again[32];
-  std::snprintf(again, sizeof again, "self/fd/%d", target.object.get());
-  return Answer::Of(::truncate(again, length));
+  std::snprintf(again, sizeof again, "self/fd/%d", fd);
+  // As above: a lease is waited for.
+  if (!S_ISREG(target.st.st_mode)) return truncate();
+  UniqueFd probe(::open(again, O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+  return !probe.valid() && errno == EWOULDBLOCK ? InHelper(truncate) : truncate();
 }
 
 }  // namespace cordon::notify

@@ -1,9 +1,14 @@
 #include "notify/place.h"
 
+#include <dirent.h>
+
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+
+#include "notify/parse.h"
 
 namespace cordon::notify {
 namespace {
@@ -27,26 +32,46 @@ std::string LinkText(int directory, const char* name) {
   return n > 0 ? std::string(text, static_cast<std::size_t>(n)) : std::string();
 }
 
-struct Split {
-  std::string parent;  // "" when there is none; "/" for the root
-  std::string name;
-  bool slash = false;
-};
-
-Split SplitPath(std::string_view path) {
-  Split out;
-  std::size_t end = path.find_last_not_of('/');
-  if (end == std::string_view::npos) {
-    out.parent = "/";
-    out.name = ".";
-    return out;
+// The name of `child` in `parent`, by its inode; "" when it is not there.
+std::string NameIn(int parent, const struct stat& child) {
+  UniqueFd readable = notify::Open(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* entries = readable.valid() ? ::fdopendir(readable.get()) : nullptr;
+  if (entries == nullptr) return {};
+  [[maybe_unused]] int owned = readable.release();
+  std::string found;
+  while (dirent* entry = ::readdir(entries)) {
+    struct stat st{};
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == ".." ||
+        ::fstatat(parent, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        st.st_ino != child.st_ino || st.st_dev != child.st_dev)
+      continue;
+    found = name;
+    break;
   }
-  out.slash = end + 1 < path.size();
-  path = path.substr(0, end + 1);
-  std::size_t at = path.rfind('/');
-  out.name = std::string(path.substr(at == std::string_view::npos ? 0 : at + 1));
-  if (at != std::string_view::npos) out.parent = std::string(path.substr(0, at + 1));
-  return out;
+  ::closedir(entries);
+  return found;
+}
+
+// A directory whose name is longer than the kernel tells: its own name, and those above it.
+std::string NameUpwards(int fd) {
+  constexpr int kMostLevels = 4096;
+  std::string tail;
+  UniqueFd at(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+  for (int level = 0; level < kMostLevels && at.valid(); ++level) {
+    struct stat st{};
+    UniqueFd up = notify::Open(at.get(), "..", kPathFlags | O_DIRECTORY);
+    if (!up.valid() || ::fstat(at.get(), &st) != 0) return {};
+    const std::string name = NameIn(up.get(), st);
+    if (name.empty()) return {};
+    tail.insert(0, "/" + name);
+    char link[32];
+    std::snprintf(link, sizeof link, "self/fd/%d", up.get());
+    const std::string head = LinkText(AT_FDCWD, link);
+    if (!head.empty()) return head == "/" ? tail : head + tail;
+    at = std::move(up);
+  }
+  return {};
 }
 
 }  // namespace
@@ -54,7 +79,9 @@ Split SplitPath(std::string_view path) {
 std::string NameOf(int fd) {
   char link[32];
   std::snprintf(link, sizeof link, "self/fd/%d", fd);
-  return LinkText(AT_FDCWD, link);
+  std::string name = LinkText(AT_FDCWD, link);
+  if (!name.empty() || errno != ENAMETOOLONG) return name;
+  return NameUpwards(fd);
 }
 
 // What /proc/self and /proc/thread-self mean to the caller.
@@ -62,6 +89,28 @@ std::string Walker::SelfName(const Caller& caller, std::string_view name) const 
   CallerIds ids = caller.Ids();
   std::string process = std::to_string(ids.inner_process);
   return name == "self" ? process : process + "/task/" + std::to_string(ids.inner_thread);
+}
+
+// The directory that a path starts from; invalid with errno.
+UniqueFd Walker::Start(const Caller& caller, int directory, const std::string& path) const {
+  constexpr int kFlags = kPathFlags | O_DIRECTORY;
+  if (!path.empty() && path.front() == '/') return notify::Open(AT_FDCWD, "/", kFlags);
+  if (directory == AT_FDCWD) return notify::Open(AT_FDCWD, caller.Proc("cwd").c_str(), kFlags);
+  UniqueFd start = notify::Open(AT_FDCWD, caller.ProcDescriptor(directory).c_str(), kFlags);
+  if (start.valid()) return start;
+  // One that is not open, is no directory, or is of a process that keeps its files in /proc to
+  // itself.
+  UniqueFd copy = caller.CopyDescriptor(directory);
+  struct stat st{};
+  if (!copy.valid()) {
+    errno = EBADF;
+    return {};
+  }
+  if (::fstat(copy.get(), &st) == 0 && !S_ISDIR(st.st_mode)) {
+    errno = ENOTDIR;
+    return {};
+  }
+  return copy;
 }
 
 UniqueFd Walker::OpenDirectory(const Caller& caller, int directory, const std::string& path) const {
@@ -75,27 +124,18 @@ UniqueFd Walker::OpenDirectory(const Caller& caller, int directory, const std::s
     if (!path.empty()) from += "/" + path;
     fd = notify::Open(AT_FDCWD, from.c_str(), kFlags);
   }
-  if (fd.valid() || (errno != ENOENT && errno != ELOOP && errno != EACCES)) return fd;
-  int error = errno;
-  // `self` may stand on the way, which names the caller and not the broker.
-  UniqueFd start;
-  if (!path.empty() && path.front() == '/') {
-    start = notify::Open(AT_FDCWD, "/", kFlags);
-  } else {
-    std::string from = directory == AT_FDCWD ? caller.Proc("cwd") : caller.ProcDescriptor(directory);
-    start = notify::Open(AT_FDCWD, from.c_str(), kFlags);
-    if (!start.valid()) {
-      // A descriptor that is not open, or is no directory.
-      struct stat st{};
-      if (directory != AT_FDCWD)
-        errno = ::lstat(from.c_str(), &st) != 0 ? EBADF : errno == ENOENT ? ENOENT : ENOTDIR;
-      return start;
-    }
-  }
-  if (path.empty()) {
-    errno = error;
+  const bool again = errno == ENOENT || errno == ELOOP || errno == EACCES || errno == ENAMETOOLONG ||
+                     errno == ENOTDIR || errno == EBADF;
+  if (fd.valid() || !again) return fd;
+  UniqueFd start = Start(caller, directory, path);
+  if (!start.valid() || path.empty()) return start;
+  if (path.front() != '/') {
+    fd = notify::Open(start.get(), path.c_str(), kFlags);
+    if (fd.valid() || errno == ENAMETOOLONG || errno == ENOTDIR) return fd;
+  } else if (errno == ENAMETOOLONG || errno == ENOTDIR) {
     return {};
   }
+  // `self` may stand on the way, which names the caller and not the broker.
   return WalkByHand(caller, std::move(start), path);
 }
 
@@ -152,6 +192,7 @@ Place Walker::Resolve(const Caller& caller, int directory, std::string_view path
   if (place.path.empty() || place.path.front() != '/') return Fail(ENOENT);
   place.name = std::move(split.name);
   place.slash = split.slash;
+  place.root = path.find_first_not_of('/') == std::string_view::npos;
   if (place.path.size() > 1) place.path += '/';
   place.path += place.name;
   return place;
@@ -223,21 +264,13 @@ Target Walker::Open(const Caller& caller, Place place) const {
     }
     if (!S_ISLNK(target.st.st_mode)) break;
     if (Follow(caller, place)) continue;
-    // A link of /proc that is no path. Which process and descriptor it is stands in its name.
-    int process = 0, fd = -1, length = 0;
-    if (std::sscanf(place.path.c_str(), "/proc/%d/fd/%d%n", &process, &fd, &length) != 2 ||
-        static_cast<std::size_t>(length) != place.path.size()) {
-      int task = 0;
-      if (std::sscanf(place.path.c_str(), "/proc/%d/task/%d/fd/%d%n", &process, &task, &fd, &length) != 3)
-        fd = -1;
-    }
+    // A link of /proc that is no path.
     target.object = notify::Open(place.directory.get(), place.name.c_str(), kPathFlags);
     if (!target.object.valid() || ::fstat(target.object.get(), &target.st) != 0) {
       target.error = errno;
       return target;
     }
     target.magic = true;
-    if (fd >= 0 && process == caller.Ids().inner_process) target.caller_fd = fd;
     break;
   }
   target.path = NameOf(target.object.get());

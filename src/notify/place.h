@@ -27,6 +27,7 @@ struct Place {
   std::string path;    // canonical name of `directory`, "/", `name`
   std::string name;    // last component; "." or ".." when the path ends so (or is "/")
   bool slash = false;  // a slash followed the last component
+  bool root = false;   // the path is "/", however it is written
   bool Special() const { return name == "." || name == ".."; }
   // For calls that do not follow the last component; the slash makes the kernel answer as it would.
   std::string NameForCall() const { return slash ? name + "/" : name; }
@@ -38,10 +39,8 @@ struct Target {
   UniqueFd object;   // O_PATH
   struct stat st{};
   std::string path;  // canonical
-  // Reached through a link in /proc that is no path: /proc/self/fd/N. The descriptor's number in
-  // the caller when it is one of its own, or -1.
+  // Reached through a link in /proc that is no path: /proc/self/fd/N.
   bool magic = false;
-  int caller_fd = -1;
 };
 
 class Walker {
@@ -61,6 +60,7 @@ class Walker {
 
  private:
   UniqueFd OpenDirectory(const Caller& caller, int directory, const std::string& path) const;
+  UniqueFd Start(const Caller& caller, int directory, const std::string& path) const;
   UniqueFd WalkByHand(const Caller& caller, UniqueFd start, std::string path) const;
   std::string SelfName(const Caller& caller, std::string_view name) const;
 

@@ -1,6 +1,4 @@
 // connect(2) and bind(2) on behalf of a command (12.17).
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -12,6 +10,7 @@
 
 #include "notify/handler.h"
 #include "notify/helper.h"
+#include "notify/parse.h"
 
 namespace cordon::notify {
 
@@ -29,32 +28,6 @@ bool IsUnix(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_UNIX;
 }
 
-// As unix(7) takes it: up to the first NUL or the end of the address. "" for one that names no path.
-std::string_view UnixPath(const char* address, unsigned length) {
-  if (length <= kPathOffset || address[kPathOffset] == '\0') return {};
-  std::string_view path(address + kPathOffset, length - kPathOffset);
-  return path.substr(0, path.find('\0'));
-}
-
-std::string InternetAddress(const char* bytes, unsigned length) {
-  char text[INET6_ADDRSTRLEN] = "";
-  sockaddr address{};
-  std::memcpy(&address, bytes, std::min<std::size_t>(length, sizeof address));
-  if (address.sa_family == AF_INET && length >= sizeof(sockaddr_in)) {
-    sockaddr_in in{};
-    std::memcpy(&in, bytes, sizeof in);
-    ::inet_ntop(AF_INET, &in.sin_addr, text, sizeof text);
-    return std::string(text) + ":" + std::to_string(ntohs(in.sin_port));
-  }
-  if (address.sa_family == AF_INET6 && length >= sizeof(sockaddr_in6)) {
-    sockaddr_in6 in{};
-    std::memcpy(&in, bytes, sizeof in);
-    ::inet_ntop(AF_INET6, &in.sin6_addr, text, sizeof text);
-    return "[" + std::string(text) + "]:" + std::to_string(ntohs(in.sin6_port));
-  }
-  return "an address of family " + std::to_string(address.sa_family);
-}
-
 }  // namespace
 
 Answer Handler::Connect() {
@@ -68,9 +41,9 @@ Answer Handler::Connect() {
   if (error != 0) return Answer::Error(error);
   const bool names_path = IsUnix(socket.get()) && length >= kPathOffset &&
                           reinterpret_cast<sockaddr*>(address)->sa_family == AF_UNIX &&
-                          !UnixPath(address, length).empty() && length <= sizeof(sockaddr_un);
+                          !UnixPath({address, length}).empty() && length <= sizeof(sockaddr_un);
   if (!names_path) return ConnectCopy(std::move(socket), address, length);
-  std::string path(UnixPath(address, length));
+  std::string path(UnixPath({address, length}));
   return ConnectUnix(std::move(socket), path, path);
 }
 
@@ -87,7 +60,7 @@ Answer Handler::ConnectCopy(UniqueFd socket, const char* address, unsigned lengt
   const auto connect = [this, fd, copy, length]() {
     Answer answer = Answer::Of(::connect(fd, reinterpret_cast<const sockaddr*>(copy), length));
     if (answer.error == ENETUNREACH) {
-      raw_ = InternetAddress(copy, length);
+      raw_ = InternetAddress({copy, length});
       NameVerdict verdict{false, nullptr, "the session has no network", false, false};
       Report(verdict, Action::kNetworkOutbound, raw_, answer.error);
     }
@@ -123,9 +96,9 @@ Answer Handler::ConnectUnix(UniqueFd socket, std::string_view path, std::string 
   if (target.error != 0) return Answer::Error(target.error);
   // A mask stands on each socket of the host: a file without any permission.
   const bool masked = S_ISREG(target.st.st_mode) && (target.st.st_mode & 07777) == 0;
-  if (!S_ISSOCK(target.st.st_mode) && !masked) return Answer::Error(ECONNREFUSED);
   NameVerdict verdict;
-  if (!MayConnect(target, verdict)) {
+  // What is no socket the kernel refuses by itself.
+  if ((S_ISSOCK(target.st.st_mode) || masked) && !MayConnect(target, verdict)) {
     Report(verdict, Action::kUnixSocket, target.path, EACCES);
     return Answer::Error(EACCES);
   }
@@ -148,10 +121,10 @@ Answer Handler::Bind() {
   if (error != 0) return Answer::Error(error);
   const bool names_path = IsUnix(socket.get()) && length >= kPathOffset &&
                           reinterpret_cast<sockaddr*>(address)->sa_family == AF_UNIX &&
-                          !UnixPath(address, length).empty() && length <= sizeof(sockaddr_un);
+                          !UnixPath({address, length}).empty() && length <= sizeof(sockaddr_un);
   if (!names_path)
     return Answer::Of(::bind(socket.get(), reinterpret_cast<const sockaddr*>(address), length));
-  return BindUnix(std::move(socket), {address, length}, UnixPath(address, length));
+  return BindUnix(std::move(socket), {address, length}, UnixPath({address, length}));
 }
 
 namespace {
@@ -181,9 +154,10 @@ Answer Handler::BindUnix(UniqueFd socket, std::string_view address, std::string_
   if (place.error != 0) return Answer::Error(place.error);
   if (!cwd.valid()) return Answer::Error(errno);
   if (!place.Special()) {
+    const bool there = KindAt(place) != FileKind::kMissing;
+    if (place.slash) return Answer::Error(there ? EADDRINUSE : ENOENT);
     NameVerdict verdict = session_.judge->Create(place.path, FileKind::kOther);
     if (!verdict.allowed) {
-      const bool there = KindAt(place) != FileKind::kMissing;
       return Refuse(verdict, Action::kFileCreate, place.path, there ? EADDRINUSE : 0);
     }
   }

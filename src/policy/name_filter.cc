@@ -112,19 +112,19 @@ std::string_view FoldName(std::string_view name, std::string* buffer) {
 void NameFilter::Add(std::string_view segment) {
   std::string text, buffer;
   const auto fold = [&] { return std::string(FoldName(text, &buffer)); };
+  const bool star_at_end = segment.ends_with('*') && !segment.ends_with("\\*");
   if (segment == "**" || segment == "*" || segment.find('/') != std::string_view::npos) {
     all_ = true;
   } else if (PlainText(segment, &text)) {
     exact_.insert(fold());
   } else if (segment.front() == '*' && PlainText(segment.substr(1), &text)) {
     suffixes_.push_back(fold());
-  } else if (segment.back() == '*' && PlainText(segment.substr(0, segment.size() - 1), &text) &&
-             !(segment.size() > 1 && segment[segment.size() - 2] == '\\')) {
+  } else if (star_at_end && PlainText(segment.substr(0, segment.size() - 1), &text)) {
     prefixes_.push_back(fold());
-  } else if (auto pattern = glob::Pattern::Parse(segment, glob::Case::kFolded); pattern.ok()) {
-    general_.push_back(*std::move(pattern));
   } else {
-    all_ = true;
+    auto pattern = glob::Pattern::Parse(segment, glob::Case::kFolded);
+    all_ = all_ || !pattern.ok();
+    if (pattern.ok()) general_.push_back(*std::move(pattern));
   }
 }
 

@@ -16,7 +16,7 @@ constexpr std::string_view kBareParts[] = {"HEAD", "objects", "refs"};
 
 std::string_view FirstOf(std::string_view path) { return path.substr(0, path.find('/')); }
 
-std::string Because(std::string what, const Rule& rule) {
+std::string Because(const std::string& what, const Rule& rule) {
   return what + DescribeRule(rule) + ": " + rule.reason;
 }
 

@@ -107,6 +107,9 @@ struct SandboxSpec {
   Limits limits;
   Environment environment;
   ExecRules exec;
+  // Refusals that nobody wants to hear of, by command pattern (session/violation_filter.h has the
+  // grammar); they are refused all the same.
+  std::map<std::string, std::vector<std::string>> ignore_violations;
 };
 
 const char* ViewName(View view);

@@ -159,6 +159,17 @@ TEST_F(SpecFaultTest, NamesTheFieldThePlaceAndTheRemedy) {
       {"relative program", With("\"exec\": {\"deny\": [\"bin/tool\"]}"),
        "spec.json:3:21: exec.deny[0] must be the name of a program or an absolute path, not "
        "\"bin/tool\""},
+      {"violations as a list", With("\"ignoreViolations\": [\"*\"]"),
+       "spec.json:3:23: ignoreViolations must be an object of lists, not a list"},
+      {"violations without a command", With("\"ignoreViolations\": {\"\": [\"/x\"]}"),
+       "spec.json:3:24: ignoreViolations has an empty command pattern; \"*\" stands for every "
+       "command"},
+      {"one violation in place of a list", With("\"ignoreViolations\": {\"make\": \"/x\"}"),
+       "spec.json:3:32: ignoreViolations[\"make\"] must be a list, not \"/x\""},
+      {"violation that is a number", With("\"ignoreViolations\": {\"*\": [\"/x\", 1]}"),
+       "spec.json:3:36: ignoreViolations[\"*\"][1] must be a string, not 1"},
+      {"empty violation", With("\"ignoreViolations\": {\"*\": [\"\"]}"),
+       "spec.json:3:30: ignoreViolations[\"*\"][0] must not be empty"},
       {"network that is a word", With("\"network\": \"none\""),
        "spec.json:3:14: network must be an object, not \"none\""},
       {"network mode that is no word", With("\"network\": {\"mode\": false}"),

@@ -115,6 +115,10 @@ constexpr auto kSpec = std::to_array<Field>({
     {"environment", kNowhere, kObject, false, "", "variables, after the built-in cleaning",
      kEnvironment},
     {"exec", kNowhere, kObject, false, "", "which programs run", kExec},
+    {"ignoreViolations", CORDON_SLOT(ignore_violations), kPlain, false, "{}",
+     "refusals that are not reported, by command: an object whose keys are a part of the command "
+     "line or of the program's path (* stands for anything), each with a list of actions "
+     "(\"unix-socket\"), paths and names (\"~/.cache\", \"*.pyc\")"},
 });
 
 #undef CORDON_SLOT

@@ -19,13 +19,13 @@ namespace cordon::policy {
 // Where a value lives in a spec; its type says which JSON is expected.
 template <typename T>
 using SlotOf = T* (*)(SandboxSpec&);
-using Slot =
-    std::variant<std::monostate,  // an object of fields, or nothing that is kept: see Form
-                 SlotOf<std::string>, SlotOf<std::optional<std::string>>, SlotOf<bool>,
-                 SlotOf<View>, SlotOf<Mode>, SlotOf<std::optional<std::uint64_t>>,
-                 SlotOf<std::optional<double>>, SlotOf<std::optional<std::chrono::milliseconds>>,
-                 SlotOf<std::vector<PathEntry>>, SlotOf<std::vector<std::string>>,
-                 SlotOf<std::map<std::string, std::string>>, SlotOf<std::vector<BindMount>>>;
+using Slot = std::variant<
+    std::monostate,  // an object of fields, or nothing that is kept: see Form
+    SlotOf<std::string>, SlotOf<std::optional<std::string>>, SlotOf<bool>, SlotOf<View>,
+    SlotOf<Mode>, SlotOf<std::optional<std::uint64_t>>, SlotOf<std::optional<double>>,
+    SlotOf<std::optional<std::chrono::milliseconds>>, SlotOf<std::vector<PathEntry>>,
+    SlotOf<std::vector<std::string>>, SlotOf<std::map<std::string, std::string>>,
+    SlotOf<std::map<std::string, std::vector<std::string>>>, SlotOf<std::vector<BindMount>>>;
 
 // What a value must look like beyond its type.
 enum class Form {

@@ -325,6 +325,20 @@ class SpecReader {
     return Ok();
   }
 
+  Status Take(const JsonValue& value, const std::string& path, Form form,
+              std::map<std::string, std::vector<std::string>>& out) {
+    if (value.type != Type::kObject) return Expected(value, path, "an object of lists");
+    for (const JsonMember& member : value.members) {
+      if (member.name.empty()) {
+        return Fail(ErrorCode::kInvalid, member.position, path + " has an empty command pattern",
+                    "\"*\" stands for every command");
+      }
+      CORDON_CHECK(
+          Take(member.value, path + "[" + QuoteJson(member.name) + "]", form, out[member.name]));
+    }
+    return Ok();
+  }
+
   Status Take(const JsonValue& value, const std::string& path, Form, std::vector<PathEntry>& out) {
     return EachItem(value, path, [&](const JsonValue& item, const std::string& where) -> Status {
       PathEntry entry;

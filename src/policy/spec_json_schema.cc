@@ -130,6 +130,12 @@ JsonValue SchemaOf(SlotOf<std::map<std::string, std::string>>, Form) {
   AddMember(out, "additionalProperties", Typed("string"));
   return out;
 }
+JsonValue SchemaOf(SlotOf<std::map<std::string, std::vector<std::string>>>, Form) {
+  JsonValue out = Typed("object");
+  AddMember(out, "propertyNames", Text());
+  AddMember(out, "additionalProperties", ListOf(Text()));
+  return out;
+}
 JsonValue SchemaOf(SlotOf<std::vector<BindMount>>, Form) { return ListOf(BindMountSchema()); }
 
 JsonValue SchemaOfUnkept(Form form) {
@@ -207,6 +213,9 @@ const char* TypeInWords(const Field& field) {
     const char* operator()(SlotOf<std::vector<std::string>>) const { return "list of strings"; }
     const char* operator()(SlotOf<std::map<std::string, std::string>>) const {
       return "object of strings";
+    }
+    const char* operator()(SlotOf<std::map<std::string, std::vector<std::string>>>) const {
+      return "object of lists of strings";
     }
     const char* operator()(SlotOf<std::vector<BindMount>>) const { return "list of mounts"; }
   };

@@ -30,7 +30,8 @@ constexpr const char* kEverything = R"({
   "limits": {"memory": "512M", "cpus": 1.5, "pids": 100, "openFiles": 1024, "fileSize": 1048576,
              "diskWritten": "2GiB", "wallTime": "5m", "idleTime": 30000},
   "environment": {"set": {"A": "1", "B": ""}, "keep": ["LD_LIBRARY_PATH"], "drop": ["AWS_*"]},
-  "exec": {"deny": ["ssh", "mkfs*", "/opt/tool"], "defaultDenies": false, "blockWritableDirs": true}
+  "exec": {"deny": ["ssh", "mkfs*", "/opt/tool"], "defaultDenies": false, "blockWritableDirs": true},
+  "ignoreViolations": {"*": ["~/.cache"], "npm install": ["unix-socket", "*.log"], "make": []}
 })";
 
 TEST(SpecJsonTest, ReadsEveryField) {
@@ -81,6 +82,9 @@ TEST(SpecJsonTest, ReadsEveryField) {
   EXPECT_EQ(spec->exec.deny, (std::vector<std::string>{"ssh", "mkfs*", "/opt/tool"}));
   EXPECT_FALSE(spec->exec.default_denies);
   EXPECT_TRUE(spec->exec.block_writable_dirs);
+  EXPECT_EQ(spec->ignore_violations,
+            (std::map<std::string, std::vector<std::string>>{
+                {"*", {"~/.cache"}}, {"make", {}}, {"npm install", {"unix-socket", "*.log"}}}));
 }
 
 TEST(SpecJsonTest, RulesKnowTheirPlace) {
@@ -161,6 +165,10 @@ SandboxSpec RandomSpec(std::mt19937& random) {
   while (chance()) spec.exec.deny.push_back(text(chance() ? "/" : "p"));
   spec.exec.default_denies = chance();
   spec.exec.block_writable_dirs = chance();
+  while (chance()) {
+    auto& entries = spec.ignore_violations[text("")];
+    while (chance()) entries.push_back(text(""));
+  }
   return spec;
 }
 
@@ -179,6 +187,7 @@ TEST(SpecJsonTest, AnySpecSurvivesWritingAndReading) {
     ASSERT_EQ(again->limits.wall_time, spec.limits.wall_time);
     ASSERT_EQ(again->environment.set, spec.environment.set);
     ASSERT_EQ(again->exec.deny, spec.exec.deny);
+    ASSERT_EQ(again->ignore_violations, spec.ignore_violations);
     ASSERT_EQ(again->filesystem.deny_names.size(), spec.filesystem.deny_names.size());
     ASSERT_EQ(again->network.allow_unix_sockets.size(), spec.network.allow_unix_sockets.size());
     ASSERT_EQ(again->agent_id, spec.agent_id);

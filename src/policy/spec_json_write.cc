@@ -49,6 +49,12 @@ JsonValue ToJson(const std::map<std::string, std::string>& values) {
   return out;
 }
 
+JsonValue ToJson(const std::map<std::string, std::vector<std::string>>& values) {
+  JsonValue out = JsonObject();
+  for (const auto& [name, list] : values) AddMember(out, name, ToJson(list));
+  return out;
+}
+
 JsonValue FieldsToJson(SandboxSpec& spec, std::span<const Field> fields) {
   JsonValue out = JsonObject();
   for (const Field& field : fields) {

@@ -41,6 +41,18 @@ struct CgroupPlace {
   std::string directory;  // the process's own cgroup
 };
 
+// Why no session can have a supervisor here (supervisor.h).
+enum class SupervisorLack {
+  kNone,
+  kKernel,    // no wait that signals cannot disturb (before Linux 5.19), or no filters at all
+  kMemory,    // kernel.yama.ptrace_scope is 3: no process may read the arguments of another's call
+  kListener,  // what started this process holds the only listener that a process may have
+};
+struct SupervisorFinding {
+  SupervisorLack lack = SupervisorLack::kNone;
+  int err = 0;  // errno of the call that said so, or 0
+};
+
 struct HostFacts {
   Family family = Family::kOther;
   std::string distribution;  // "debian 12"
@@ -67,6 +79,7 @@ struct HostFacts {
   std::string program;            // the running program, as /proc/self/exe has it
   bool root = false;
   CgroupPlace cgroup;
+  SupervisorFinding supervisor;  // not from files: Probe() fills it in
 
   bool KernelAtLeast(int major, int minor) const;
 };

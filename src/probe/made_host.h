@@ -31,6 +31,7 @@ class MadeHost {
     std::filesystem::create_symlink(target, root_ + path);
     return *this;
   }
+  HostFiles Files() const { return HostFiles(root_); }
   HostFacts Facts(const std::string& kernel = "6.1.0-18-amd64") const {
     return ReadHostFacts(HostFiles(root_), kernel);
   }

@@ -14,6 +14,7 @@
 #include "probe/host_facts.h"
 #include "probe/remedy.h"
 #include "probe/report_builder.h"
+#include "probe/supervisor.h"
 #include "probe/trials.h"
 
 namespace cordon::probe {
@@ -61,7 +62,8 @@ const Capability* ProbeReport::Find(std::string_view name) const {
 }
 
 ProbeReport Probe() {
-  const HostFacts facts = FactsOfThisHost();
+  HostFacts facts = FactsOfThisHost();
+  facts.supervisor = FindSupervisor(HostFiles("/"));
   std::string cgroup;
   if (facts.cgroup.present) {
     RemoveStaleCgroups(facts.cgroup.directory);

@@ -21,7 +21,7 @@ const char* SupportName(Support support);  // "yes", "no", "unknown"
 // One row of the capability table. `name` is stable (used in --json): user_namespace, id_maps,
 // mount_namespace, pid_namespace, net_namespace, ipc_namespace, uts_namespace, cgroup_namespace,
 // mount_setattr, open_tree, openat2, fresh_proc, tmpfs, devpts, seccomp_filter, user_notification,
-// addfd_send, wait_killable, sync_wake_up, landlock, fuse, overlay_in_user_namespace,
+// addfd_send, wait_killable, sync_wake_up, supervisor, landlock, fuse, overlay_in_user_namespace,
 // nftables_redirect, cgroup_v2, cgroup_freeze, kvm, yama_ptrace_scope, bubblewrap,
 // container, wsl, apparmor_userns_restriction.
 //

@@ -268,6 +268,25 @@ Lines ListenerRemedy(const HostFacts& facts, int err) {
   return {why + "start Cordon outside of that sandbox"};
 }
 
+Lines YamaRemedy(const HostFacts& facts) {
+  Lines lines = SysctlRemedy(facts, "kernel.yama.ptrace_scope", 1);
+  lines.erase(lines.begin());
+  lines.push_back("and restart: scope 3 cannot be left while the kernel runs");
+  if (facts.container != Container::kNone) lines[0] = "on the container's host: " + lines[0];
+  return lines;
+}
+
+Lines SupervisorRemedy(const HostFacts& facts) {
+  const int err = facts.supervisor.err;
+  switch (facts.supervisor.lack) {
+    case SupervisorLack::kNone: return {};
+    case SupervisorLack::kKernel: return CallRemedy(facts, "WAIT_KILLABLE_RECV", 5, 19, err);
+    case SupervisorLack::kMemory: return YamaRemedy(facts);
+    case SupervisorLack::kListener: return ListenerRemedy(facts, EBUSY);
+  }
+  return {};
+}
+
 Lines FuseRemedy(const HostFacts& facts, int err) {
   const std::string sudo = Elevate(facts);
   if (facts.container != Container::kNone) {

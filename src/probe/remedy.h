@@ -30,6 +30,9 @@ Lines MountRemedy(const HostFacts& facts, std::string_view file_system, int err)
 // A system call that Linux `major`.`minor` brought is missing (ENOSYS, EINVAL) or refused (EPERM).
 Lines CallRemedy(const HostFacts& facts, std::string_view call, int major, int minor, int err);
 Lines LandlockRemedy(const HostFacts& facts, int err);
+// Scope 3 was set, and the kernel lets nobody change it back.
+Lines YamaRemedy(const HostFacts& facts);
+Lines SupervisorRemedy(const HostFacts& facts);
 Lines ListenerRemedy(const HostFacts& facts, int err);
 Lines FuseRemedy(const HostFacts& facts, int err);
 Lines NftablesRemedy(const HostFacts& facts, int err);

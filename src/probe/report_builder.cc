@@ -7,6 +7,7 @@
 #include <set>
 
 #include "probe/remedy.h"
+#include "probe/supervisor.h"
 #include "probe/trials.h"
 
 namespace cordon::probe {
@@ -62,7 +63,7 @@ const Row kRows[] = {
     {"sync_wake_up", false, "faster answers to trapped calls",
      [](const HostFacts& f, int e) { return CallRemedy(f, "SYNC_WAKE_UP", 6, 6, e); }},
     {"landlock", false, "a second fence that does not depend on mounts", LandlockRemedy},
-    {"fuse", false, "denied reads that show who asked", FuseRemedy},
+    {"fuse", false, "denied reads reported with their path", FuseRemedy},
     {"overlay_in_user_namespace", false, "throw-away changes on top of a tree",
      [](const HostFacts& f, int e) { return MountRemedy(f, "overlay", e); }},
     {"nftables_redirect", false, "connections led to the session's proxy", NftablesRemedy},
@@ -71,7 +72,7 @@ const Row kRows[] = {
     {"kvm", false, "the microVM backend", KvmRemedy},
     {"yama_ptrace_scope", false, "reading the arguments of trapped calls",
      [](const HostFacts& f, int) {
-       return f.yama.value_or(0) > 2 ? SysctlRemedy(f, "kernel.yama.ptrace_scope", 1)
+       return f.yama.value_or(0) > 2 ? YamaRemedy(f)
                                      : CallRemedy(f, "process_vm_readv", 3, 2, EPERM);
      }},
     {"bubblewrap", false, "making the namespaces where only it may",
@@ -159,6 +160,18 @@ Capability FreezeRow(const HostFacts& facts, const TrialResult& result) {
   return row;
 }
 
+// What sessions ask before they start, so that the table says the same as they do.
+Capability SupervisorRow(const HostFacts& facts) {
+  Capability row;
+  row.name = "supervisor";
+  row.used_for = "rules for names, sockets by path, reports of refusals";
+  const Status available = DescribeSupervisor(facts.supervisor.lack);
+  row.support = available.ok() ? Support::kYes : Support::kNo;
+  row.detail = available.ok() ? "available (user notifications)" : available.error().message;
+  row.remedy = Join(SupervisorRemedy(facts));
+  return row;
+}
+
 Capability Judge(const HostFacts& facts, const TrialResult& result, const ProbeReport& report) {
   const Row& text = RowOf(result.trial->name);
   Capability row;
@@ -177,6 +190,7 @@ Capability Judge(const HostFacts& facts, const TrialResult& result, const ProbeR
     return row;
   }
   row.detail = DescribeFailure(result);
+  if (row.name == "fuse") row.detail += "; denied reads stay refused, but are not reported";
   // The first sentence of a program's message says it.
   const std::string said = result.answer.text;
   if (!said.empty()) row.detail += ": " + said.substr(0, said.find(". "));
@@ -240,8 +254,13 @@ void Conclude(const HostFacts& facts, ProbeReport& report) {
   report.note = report.available ? kNote : "no sandbox on this host";
   if (report.launcher == "bubblewrap") {
     report.note +=
-        "; namespaces made by bubblewrap: no network administration, late mounts or "
+        "; namespaces made by bubblewrap: no supervisor, network administration, late mounts or "
         "FUSE masks";
+    for (Capability& row : report.capabilities) {
+      if (row.name != "supervisor" || row.support != Support::kYes) continue;
+      row.support = Support::kNo;
+      row.detail = "bubblewrap's namespaces cannot be entered by a supervisor";
+    }
   }
   report.requires_install = !report.available && facts.wsl != 1 && facts.bwrap.empty() &&
                             facts.bwrap_profile && facts.apparmor_restrict.value_or(0) != 0 &&
@@ -275,10 +294,11 @@ ProbeReport BuildReport(const HostFacts& facts, const std::vector<TrialResult>& 
   report.kernel = facts.kernel;
   for (const TrialResult& result : results) {
     Capability row = Judge(facts, result, report);
-    const bool cgroup = row.name == "cgroup_v2";
+    const bool cgroup = row.name == "cgroup_v2", notifications = row.name == "sync_wake_up";
     if (cgroup) JudgeCgroup(facts, result, row);
     report.capabilities.push_back(std::move(row));
     if (cgroup) report.capabilities.push_back(FreezeRow(facts, result));
+    if (notifications) report.capabilities.push_back(SupervisorRow(facts));
   }
   AddFacts(facts, report);
   Conclude(facts, report);

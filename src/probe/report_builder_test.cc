@@ -58,6 +58,7 @@ TEST(ReportBuilderTest, NamesAreStableAndUnique) {
                                              "addfd_send",
                                              "wait_killable",
                                              "sync_wake_up",
+                                             "supervisor",
                                              "landlock",
                                              "fuse",
                                              "overlay_in_user_namespace",
@@ -81,7 +82,7 @@ TEST(ReportBuilderTest, NamesAreStableAndUnique) {
 
 TEST(ReportBuilderTest, AnyRequiredCapabilityDecides) {
   for (const Capability& row : BuildReport(Debian(), AllWork()).capabilities) {
-    if (row.fact || row.name == "cgroup_freeze") continue;
+    if (row.fact || row.name == "cgroup_freeze" || row.name == "supervisor") continue;
     auto results = AllWork();
     MakeFail(results, "bubblewrap", 0, "not installed");
     MakeFail(results, row.name, EPERM, "some call");
@@ -137,7 +138,7 @@ TEST(ReportBuilderTest, BubblewrapStandsInWhereOnlyItMay) {
   const ProbeReport report = BuildReport(facts, results);
   EXPECT_TRUE(report.available);
   EXPECT_EQ(report.launcher, "bubblewrap");
-  EXPECT_NE(report.note.find("no network administration"), std::string::npos);
+  EXPECT_NE(report.note.find("network administration"), std::string::npos);
   // It cannot install a filter for us.
   MakeFail(results, "seccomp_filter", EINVAL, "seccomp(SECCOMP_SET_MODE_FILTER)");
   EXPECT_FALSE(BuildReport(facts, results).available);
@@ -211,6 +212,57 @@ TEST(ReportBuilderTest, CgroupNeedsMemoryAndPids) {
   EXPECT_EQ(BuildReport(facts, results).Find("cgroup_v2")->detail, "cgroup v2 is not mounted");
 }
 
+TEST(ReportBuilderTest, SupervisorSaysWhatIsMissing) {
+  HostFacts facts = Debian();
+  EXPECT_EQ(BuildReport(facts, AllWork()).Find("supervisor")->support, Support::kYes);
+  struct {
+    SupervisorLack lack;
+    int err;
+    const char *detail, *remedy;
+  } const cases[] = {
+      {SupervisorLack::kKernel, EINVAL, "without being interrupted", "5.19"},
+      {SupervisorLack::kMemory, EPERM, "ptrace_scope is 3", "restart"},
+      {SupervisorLack::kListener, EBUSY, "holds the one place", "already holds a seccomp listener"},
+  };
+  for (const auto& c : cases) {
+    facts.supervisor = {c.lack, c.err};
+    if (c.lack == SupervisorLack::kKernel) facts.kernel_major = 5, facts.kernel_minor = 10;
+    const ProbeReport report = BuildReport(facts, AllWork());
+    const Capability& row = *report.Find("supervisor");
+    EXPECT_TRUE(report.available);
+    EXPECT_EQ(row.support, Support::kNo);
+    EXPECT_NE(row.detail.find(c.detail), std::string::npos) << row.detail;
+    EXPECT_NE(row.remedy.find(c.remedy), std::string::npos) << row.remedy;
+  }
+}
+
+TEST(ReportBuilderTest, OneRemedyForTheKernelThatLacksTheWait) {
+  auto results = AllWork();
+  MakeFail(results, "wait_killable", EINVAL, "seccomp(NEW_LISTENER|WAIT_KILLABLE_RECV)");
+  HostFacts facts = Debian();
+  facts.supervisor = {SupervisorLack::kKernel, EINVAL};
+  const ProbeReport report = BuildReport(facts, results);
+  EXPECT_EQ(report.Find("supervisor")->remedy, report.Find("wait_killable")->remedy);
+}
+
+TEST(ReportBuilderTest, BubblewrapHasNoSupervisor) {
+  auto results = AllWork();
+  RefuseUserNamespaces(results, EPERM);
+  const ProbeReport report = BuildReport(Debian(), results);
+  EXPECT_EQ(report.Find("supervisor")->support, Support::kNo);
+  EXPECT_NE(report.note.find("no supervisor"), std::string::npos);
+}
+
+TEST(ReportBuilderTest, MissingFuseSaysWhatIsLost) {
+  auto results = AllWork();
+  MakeFail(results, "fuse", ENOENT, "open /dev/fuse");
+  const ProbeReport report = BuildReport(Debian(), results);
+  const Capability& row = *report.Find("fuse");
+  EXPECT_EQ(row.detail,
+            "ENOENT from open /dev/fuse; denied reads stay refused, but are not reported");
+  EXPECT_NE(row.remedy.find("modprobe -a fuse"), std::string::npos);
+}
+
 TEST(ReportBuilderTest, YamaScopeThreeBlocks) {
   auto results = AllWork();
   HostFacts facts = Debian();
@@ -220,7 +272,10 @@ TEST(ReportBuilderTest, YamaScopeThreeBlocks) {
   MakeFail(results, "yama_ptrace_scope", EPERM, "process_vm_readv of a child");
   EXPECT_NE(BuildReport(facts, results)
                 .Find("yama_ptrace_scope")
-                ->remedy.find("sysctl -w kernel.yama.ptrace_scope=1"),
+                ->remedy.find("kernel.yama.ptrace_scope=1"),
+            std::string::npos);
+  // The kernel would refuse to change it back now.
+  EXPECT_EQ(BuildReport(facts, results).Find("yama_ptrace_scope")->remedy.find("sysctl -w"),
             std::string::npos);
 }
 

@@ -165,7 +165,11 @@ int ForkInTrial() {
 
 bool ChildSucceeded(int pid) {
   int status = 0;
-  if (waitpid(pid, &status, __WALL) != pid) return false;
+  int ended;
+  do {
+    ended = waitpid(pid, &status, __WALL);
+  } while (ended < 0 && errno == EINTR);
+  if (ended != pid) return false;
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 

@@ -14,6 +14,11 @@
 namespace cordon::session {
 namespace {
 
+// None: it is of no exec that the reporter knows of.
+std::optional<ExecId> ExecOf(const Violation& violation) {
+  return violation.exec != 0 ? std::optional<ExecId>(violation.exec) : std::nullopt;
+}
+
 template <typename T>
 T PayloadAs(const IncomingMessage& message) {
   T value{};
@@ -66,7 +71,7 @@ void Session::Impl::TakeReport(const BrokerLink& broker, std::string_view payloa
   const Violation* violation = violations.Add(report, decided_by);
   if (violation == nullptr || !options.on_event) return;
   EventParts parts = EventPartsOf(*violation);
-  Emit(parts.type, violation->exec, std::move(parts.text), std::move(parts.numbers));
+  Emit(parts.type, ExecOf(*violation), std::move(parts.text), std::move(parts.numbers));
 }
 
 void Session::Impl::ReadBroker(std::size_t index) {
@@ -110,7 +115,7 @@ Status Session::Impl::FlushReports() {
   }
   for (const Violation& violation : violations.TakeUnsaid()) {
     EventParts parts = EventPartsOf(violation);
-    Emit(parts.type, violation.exec, std::move(parts.text), std::move(parts.numbers));
+    Emit(parts.type, ExecOf(violation), std::move(parts.text), std::move(parts.numbers));
   }
   return Ok();
 }

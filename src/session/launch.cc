@@ -135,6 +135,7 @@ Status Session::Impl::StartNative(const policy::SandboxSpec& spec) {
   CORDON_CHECK(channel.Send(jail::wire::Type::kBoot, 0, Encode(boot)));
   CORDON_CHECK(SpawnLauncher(spec, std::move(theirs)));
   CORDON_TRY(prepared, Prepare(spec, options));
+  violations.SetFilter(prepared.ignored);
   CORDON_TRY(UniqueFd brokers_end, OpenBroker(prepared));
   std::vector<int> fds;
   if (brokers_end.valid()) fds.push_back(brokers_end.get());
@@ -152,10 +153,12 @@ Status Session::Impl::StartBubblewrap(const policy::SandboxSpec& spec) {
   UniqueFd theirs;
   CORDON_CHECK(OpenChannel(theirs));
   CORDON_TRY(prepared, Prepare(spec, options, LaunchOptions::Launcher::kBubblewrap));
+  violations.SetFilter(prepared.ignored);
   CORDON_TRY(jail::BwrapPlan bwrap, PlanForBubblewrap(prepared));
   prepared.details.push_back(std::string("launcher: ") + jail::kBwrapPath +
                              " (only it may create user namespaces here)");
   for (auto& line : bwrap.weaker) prepared.details.push_back("weaker: " + line);
+  prepared.details.push_back(kMasksAreNotPutBack);
   jail::Boot boot;
   boot.bwrap.push_back(jail::kBwrapPath);
   boot.bwrap.insert(boot.bwrap.end(), bwrap.arguments.begin(), bwrap.arguments.end());

@@ -210,8 +210,7 @@ bool WantsSupervisor(LaunchOptions::Launcher launcher, Prepared& out) {
 // A server of masks tells which path was meant; without one the masks only refuse.
 void PlanMaskServer(Prepared& out) {
   if (!out.supervised) return;  // which has been said
-  out.for_masks =
-      jail::EncodeMasks(out.plan, out.identity.inner_uid, out.identity.inner_gid);
+  out.for_masks = jail::EncodeMasks(out.plan, out.identity.inner_uid, out.identity.inner_gid);
   if (out.for_masks.empty()) return;
   UniqueFd device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
   if (device.valid()) return;
@@ -230,8 +229,7 @@ std::string FilterBytes(const jail::Supervision& supervise) {
 }  // namespace
 
 std::string MasksArePlain(int error) {
-  return std::string("weaker: denied reads are not reported by path: /dev/fuse: ") +
-         std::strerror(error);
+  return std::string("denied reads are not reported by path: /dev/fuse: ") + std::strerror(error);
 }
 
 bool HasWriteFence() {
@@ -284,6 +282,8 @@ Result<Prepared> Prepare(const SandboxSpec& spec, const LaunchOptions& options,
                      "run `cordon doctor` for what this host lacks");
   CORDON_TRY(out.policy, policy::Compile(spec, context, fs));
   out.workdir = context.workdir;
+  CORDON_TRY(out.ignored,
+             ViolationFilter::Make(spec.ignore_violations, out.policy.home, out.policy.workdir));
 
   jail::PlanInput input;
   input.policy = &out.policy;
@@ -309,10 +309,9 @@ Result<Prepared> Prepare(const SandboxSpec& spec, const LaunchOptions& options,
   if (out.policy.files_disabled)
     RestoreVariables({"TMPDIR", "XDG_RUNTIME_DIR"}, inherited, out.environment);
   CORDON_CHECK(PlanLimits(spec.limits, out.identity, out));
-  out.filter = FilterBytes(out.supervised
-                               ? SupervisionFor(out.policy, options.strict_reads,
-                                                !input.denied_programs.empty())
-                               : jail::Supervision{});
+  out.filter = FilterBytes(out.supervised ? SupervisionFor(out.policy, options.strict_reads,
+                                                           !input.denied_programs.empty())
+                                          : jail::Supervision{});
   if (out.supervised) out.for_broker = EncodeForBroker(out.policy, input.denied_programs);
   PlanMaskServer(out);
   SayFence(out);

@@ -13,6 +13,7 @@
 #include "policy/environment.h"
 #include "policy/policy.h"
 #include "session/session.h"
+#include "session/violation_filter.h"
 
 namespace cordon::session {
 
@@ -30,6 +31,7 @@ struct Prepared {
   std::vector<jail::ResourceLimit> limits;
   std::vector<std::string> details;   // how each limit is held
   std::vector<std::string> not_held;  // exec rules that no mount can hold
+  ViolationFilter ignored;            // refusals that are not reported
   std::string filter;                 // sock_filter[] as bytes
   bool supervised = false;            // the filter traps; a broker answers
   std::string for_broker;             // payload of jail::wire::Type::kPolicy

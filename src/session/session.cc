@@ -180,6 +180,7 @@ Status Session::Update(const policy::SandboxSpec& spec) {
   for (std::size_t i = 0; i < brokers; ++i)
     if (impl_->brokers[i].policy == nullptr) impl_->brokers[i].policy = old;
   impl_->prepared = std::move(next);
+  impl_->violations.SetFilter(impl_->prepared.ignored);
   return impl_->SendWatches(impl_->prepared);
 }
 

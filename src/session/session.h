@@ -174,7 +174,8 @@ class Session {
 
   Status Suspend();
   Status Resume();
-  // Holds from the next exec on. Running processes keep what they started with.
+  // Holds from the next exec on. Running processes keep what they started with; only
+  // ignoreViolations is at once that of the new spec for all.
   // Error kUnsupported when launched with single_policy, or before Linux 5.19.
   Status Update(const policy::SandboxSpec& spec);
   // Ends every process and waits until the kernel has taken them away. Idempotent.

@@ -126,6 +126,11 @@ inline constexpr std::uint64_t kTagTimer = ~0ull - 1;
 inline constexpr std::uint64_t kMostBrokers = 1u << 20;
 inline constexpr std::uint64_t kTagBrokers = kTagTimer - kMostBrokers;  // and the index
 
+// A line of the session's details.
+inline constexpr const char* kMasksAreNotPutBack =
+    "weaker: a file that is hidden or read-only by a rule stops being so when a program outside "
+    "replaces it";
+
 std::string LauncherPath(const LaunchOptions& options);
 
 }  // namespace cordon::session

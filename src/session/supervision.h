@@ -11,9 +11,7 @@
 
 namespace cordon::session {
 
-// Nothing when a supervisor can be had, else why not and what would mend it. Asks the kernel
-// without installing anything, except where this process is itself under a filter: then a child
-// tries whether a second listener is allowed (12.8).
+// Nothing when a supervisor can be had, else why not and what would mend it (probe/supervisor.h).
 Status SupervisorAvailable();
 
 // What traps in a session of this policy; nothing without one.

@@ -96,10 +96,13 @@ Violation MakeViolation(const jail::wire::Report& report, const policy::Effectiv
   v.error = report.error;
   const bool is_path = v.target.starts_with('/');
   v.host_path = is_path ? policy.HostPath(v.target) : v.target;
+  const auto operation = OperationOf(report.action);
   if (report.rule != jail::wire::kNoRule && report.rule < policy.rules.size())
     SetRule(policy.rules[report.rule], v);
-  else if (const auto operation = OperationOf(report.action))
+  else if (operation)
     SetWithoutRule(policy, *operation, v);
+  // The server of masks knows the rule, but not its words.
+  if (v.reason.empty() && operation) v.reason = policy.Decide(*operation, v.host_path).reason;
   return v;
 }
 

@@ -87,6 +87,8 @@ class ViolationLog {
   static constexpr std::size_t kMaxBytes = 4u << 20;
 
   explicit ViolationLog(ViolationFilter filter = {}) : filter_(std::move(filter)) {}
+  // For what comes from now on; what is kept stays.
+  void SetFilter(ViolationFilter filter) { filter_ = std::move(filter); }
 
   // What runs in an exec, for filter patterns.
   void Began(std::uint64_t exec, const std::vector<std::string>& argv);

@@ -15,10 +15,8 @@ Status Session::Impl::SendWatches(Prepared& next) {
   if (watches.empty()) return Ok();
   UniqueFd inotify(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
   if (!inotify.valid()) {
-    std::string line =
-        "weaker: a file that is hidden or read-only by a rule stops being so when a "
-        "program outside replaces it: no inotify instance (";
-    line += std::strerror(errno);
+    std::string line = kMasksAreNotPutBack;
+    line += std::string(": no inotify instance (") + std::strerror(errno);
     next.details.push_back(line + "); raise fs.inotify.max_user_instances");
     return Ok();
   }
@@ -39,7 +37,8 @@ void Session::Impl::NoteWatchFailure(std::string_view payload) {
       mounting ? "weaker: a rule is not held for " + path + ", which a program outside replaced: "
                : "weaker: what a program outside replaces in " + path +
                      " is no longer hidden or read-only: ";
-  line += std::strerror(error);
+  line += error == EOVERFLOW ? "there are more directories below a denied glob than are watched"
+                             : std::strerror(error);
   if (!mounting && error == ENOSPC) line += "; raise fs.inotify.max_user_watches";
   prepared.details.push_back(line);
 }

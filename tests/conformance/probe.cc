@@ -28,7 +28,7 @@ namespace {
 
 constexpr char kDirectory[] = "c";
 constexpr int kChildMilliseconds = 20000;
-constexpr unsigned kCaseSeconds = 120;
+constexpr unsigned kCaseSeconds = 40;
 
 Case* current = nullptr;
 std::vector<std::string> wanted;

@@ -134,25 +134,47 @@ void FifoSignals() {
 
 // ---- signals during many creations
 
+// Calls until it is not interrupted: EINTR must mean that nothing was done.
+template <typename Call>
+long Again(int& interrupted, Call call) {
+  long result;
+  while ((result = call()) < 0 && errno == EINTR) ++interrupted;
+  return result;
+}
+
 void SignalStorm() {
   for (const int flags : {0, SA_RESTART}) {
-    Case c(string("signals/exclusive/") + (flags ? "restarting" : "interrupting"));
-    c.Add(InChild([flags] {
-      Every(1, CountTick, flags);
-      std::map<string, int> seen;
-      for (int i = 0; i < 500; ++i) {
-        const int fd = open("new", O_WRONLY | O_CREAT | O_EXCL, 0600);
-        ++seen[Path(fd)];
-        close(fd);
-        ++seen[Outcome(unlink("new"))];
-        ++seen[Outcome(mkdir("dir", 0700))];
-        ++seen[Outcome(rename("dir", "moved"))];
-        ++seen[Outcome(rmdir("moved"))];
-      }
-      string text;
-      for (const auto& [what, count] : seen) text += what + "*" + std::to_string(count) + " ";
-      return text;
-    }));
+    const string name = flags ? "restarting" : "interrupting";
+    int ends[2];
+    if (pipe(ends) != 0) return;
+    {
+      Case c("signals/exclusive/" + name);
+      c.Add(InChild([&] {
+        Every(1, CountTick, flags);
+        std::map<string, int> seen;
+        int interrupted = 0;
+        for (int i = 0; i < 500; ++i) {
+          const auto open_new = [] { return open("new", O_WRONLY | O_CREAT | O_EXCL, 0600); };
+          const int fd = static_cast<int>(Again(interrupted, open_new));
+          ++seen[Path(fd)];
+          close(fd);
+          ++seen[Outcome(unlink("new"))];
+          ++seen[Outcome(Again(interrupted, [] { return mkdir("dir", 0700); }))];
+          ++seen[Outcome(Again(interrupted, [] { return rename("dir", "moved"); }))];
+          ++seen[Outcome(Again(interrupted, [] { return rmdir("moved"); }))];
+        }
+        (void)!write(ends[1], interrupted > 0 ? "y" : "n", 1);
+        string text;
+        for (const auto& [what, count] : seen) text += what + "*" + std::to_string(count) + " ";
+        return text;
+      }));
+    }
+    Case c("signals/any-interrupted/" + name);
+    close(ends[1]);
+    char any = '?';
+    (void)!read(ends[0], &any, 1);
+    close(ends[0]);
+    c.Add({&any, 1});
   }
 }
 

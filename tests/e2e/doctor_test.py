@@ -13,7 +13,7 @@ REQUIRED = {"user_namespace", "id_maps", "mount_namespace", "pid_namespace", "ne
             "ipc_namespace", "uts_namespace", "cgroup_namespace", "fresh_proc", "tmpfs", "devpts",
             "seccomp_filter"}
 OPTIONAL = {"mount_setattr", "open_tree", "openat2", "user_notification", "addfd_send",
-            "wait_killable", "sync_wake_up", "landlock", "fuse", "overlay_in_user_namespace",
+            "wait_killable", "sync_wake_up", "supervisor", "landlock", "fuse", "overlay_in_user_namespace",
             "nftables_redirect", "cgroup_v2", "cgroup_freeze", "kvm", "yama_ptrace_scope",
             "bubblewrap"}
 FACTS = {"container", "wsl", "apparmor_userns_restriction"}
@@ -194,6 +194,34 @@ class Doctor(unittest.TestCase):
         self.assertEqual(rows["user_notification"]["detail"], "EBUSY from seccomp(NEW_LISTENER)")
         self.assertIn("already holds a seccomp listener", rows["user_notification"]["remedy"])
         self.assertEqual(rows["wait_killable"]["detail"], "needs user_notification")
+        self.assertEqual(rows["supervisor"]["support"], "no")
+        self.assertIn("holds the one place", rows["supervisor"]["detail"])
+        self.assertEqual(rows["supervisor"]["remedy"], rows["user_notification"]["remedy"])
+
+    def test_supervisor_as_sessions_find_it(self):
+        self.need("supervisor")
+        # As on Linux 5.10 to 5.18.
+        old, rows, code = self.without("wait_killable", "--errno", "EINVAL")
+        self.assertEqual(code, self.code)
+        self.assertEqual(old["available"], self.here["available"])
+        self.assertEqual(rows["user_notification"]["support"], "yes")
+        for name in ("wait_killable", "supervisor"):
+            self.assertEqual(rows[name]["support"], "no", name)
+            self.assertTrue(rows[name]["remedy"], name)
+        self.assertIn("without being interrupted", rows["supervisor"]["detail"])
+        # A filter that leaves the place free takes nothing away.
+        _, rows, _ = self.without("openat2")
+        self.assertEqual(rows["supervisor"]["support"], "yes", rows["supervisor"]["detail"])
+
+    def test_without_fuse_it_is_said_what_is_lost(self):
+        self.need("fuse")
+        hidden = ["unshare", "-Urm", "sh", "-c", 'mount --bind /dev/null /dev/fuse && exec "$0" "$@"']
+        if subprocess.run([*hidden, "true"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("a mount in a user namespace cannot be made here")
+        _, rows, code = report(hidden)
+        self.assertEqual(code, self.code)
+        self.assertEqual(rows["fuse"]["support"], "no")
+        self.assertIn("denied reads stay refused, but are not reported", rows["fuse"]["detail"])
 
 
 if __name__ == "__main__":

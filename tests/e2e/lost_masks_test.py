@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -31,13 +32,14 @@ def read(path):
     finally:
         os.close(fd)
 
-def chmod(path):
-    os.chmod(path, 0o644)
+def touch(path):
+    os.utime(path)
     return "done"
 
-def state(what, path):
+def state(what, *paths):
     try:
-        return {"read": read, "chmod": chmod}[what](path)
+        done = {"read": read, "touch": touch, "rename": os.rename, "symlink": os.symlink, "mkdir": os.mkdir}[what](*paths)
+        return done or "done"
     except OSError as error:
         return errno.errorcode[error.errno]
 
@@ -300,6 +302,42 @@ class Appearing(LostMasks):
         self.comes_to("read", self.path("folder.pem"), "EACCES")
         self.finish()
 
+    def test_a_match_of_a_glob_in_directories_that_held_none(self):
+        os.makedirs(self.path("deep/er"))
+        self.begin("--deny-read", "**/*.pem")
+        self.put(self.path("deep/er/late.pem"), "secret")
+        self.comes_to("read", self.path("deep/er/late.pem"), "EACCES")
+        self.put(self.at("made/in/key.pem"), "secret")
+        os.rename(self.at("made"), self.path("made"))
+        self.comes_to("read", self.path("made/in/key.pem"), "EACCES")
+        os.rename(self.path("made"), self.path("deep/moved"))
+        self.put(self.path("deep/moved/in/new.pem"), "secret")
+        self.comes_to("read", self.path("deep/moved/in/new.pem"), "EACCES")
+        # By the command itself, which may move what holds no match.
+        self.assertEqual(self.ask("mkdir", self.path("own")), "done")
+        self.assertEqual(self.ask("mkdir", self.path("own/in")), "done")
+        self.assertEqual(self.ask("rename", self.path("own"), self.path("renamed")), "done")
+        self.put(self.path("renamed/in/key.pem"), "secret")
+        self.comes_to("read", self.path("renamed/in/key.pem"), "EACCES")
+        self.finish()
+
+    def test_a_match_of_a_glob_that_stops_at_one_level(self):
+        os.makedirs(self.path("one/two"))
+        self.begin("--deny-read", self.path("*/key"))
+        self.put(self.path("one/two/key"), "plain")
+        self.put(self.path("one/key"), "secret")
+        self.comes_to("read", self.path("one/key"), "EACCES")
+        self.assertEqual(self.ask("read", self.path("one/two/key")), "text plain")
+        self.finish()
+
+    def test_a_match_in_a_tree_with_more_directories_than_are_watched(self):
+        for number in range(5000):
+            os.mkdir(self.path(f"{number}"))
+        self.begin("--deny-read", "**/*.pem")
+        self.put(self.path("late.pem"), "secret")
+        self.comes_to("read", self.path("late.pem"), "EACCES")
+        self.finish()
+
     def test_a_match_of_a_glob_in_view_bound(self):
         self.begin(*self.bound_view(denyRead=[self.path("*.pem")]))
         self.put(self.path("late.pem"), "secret")
@@ -312,10 +350,10 @@ class ReadOnly(LostMasks):
 
     def check(self, path, *options):
         self.begin(*options)
-        self.assertEqual(self.ask("chmod", path), "EROFS")
+        self.assertEqual(self.ask("touch", path), "EROFS")
         for text in ("one", "two", "three"):
             self.replace(path, text)
-            self.comes_to("chmod", path, "EROFS")
+            self.comes_to("touch", path, "EROFS")
             self.assertEqual(self.ask("read", path), "text " + text)
         self.finish()
 
@@ -336,8 +374,8 @@ class ReadOnly(LostMasks):
             os.rename(folder, self.path(f"old{number}"))
             self.put(key, "secret")
             self.put(plain, "plain")
-            self.comes_to("chmod", folder, "EROFS")
-            self.comes_to("chmod", plain, "EROFS")
+            self.comes_to("touch", folder, "EROFS")
+            self.comes_to("touch", plain, "EROFS")
             self.comes_to("read", key, "EACCES")
         self.finish()
 
@@ -362,17 +400,17 @@ class Storms(LostMasks):
 
     def test_of_replacements(self):
         self.begin("--deny-read", self.file)
-        for number in range(3000):
+        for number in range(1000):
             self.replace(self.file, str(number))
         self.comes_to("read", self.file, "EACCES")
         self.finish()
 
     def test_of_replacements_of_a_read_only_file(self):
         self.begin("--deny-write", self.file)
-        for number in range(1000):
+        for number in range(300):
             self.replace(self.file, str(number))
-        self.comes_to("read", self.file, "text 999")
-        self.comes_to("chmod", self.file, "EROFS")
+        self.comes_to("read", self.file, "text 299")
+        self.comes_to("touch", self.file, "EROFS")
         self.finish()
 
     def test_of_names_that_the_command_makes(self):
@@ -385,6 +423,58 @@ class Storms(LostMasks):
         self.assertEqual(json.loads(self.read_line(self.process.stdout, 120)), "made")
         self.replace(self.file, "last")
         self.comes_to("read", self.file, "EACCES")
+        self.finish()
+
+
+    def test_that_the_kernel_could_not_keep(self):
+        self.begin("--deny-read", self.file)
+        monitor = cordon_testing.wait_for(lambda: cordon_testing.children_of(self.process.pid), "a monitor")[0]
+        init = [pid for pid in cordon_testing.children_of(monitor)
+                if cordon_testing.name_of(pid) == "cordon-init"][0]
+        os.kill(init, signal.SIGSTOP)
+        cordon_testing.wait_for(lambda: cordon_testing.state_of(init) == "T", "a stopped init")
+        limit = int(pathlib.Path("/proc/sys/fs/inotify/max_queued_events").read_text(encoding="ascii"))
+        for _ in range(min(limit, 100000) + 100):
+            # Names in turn: equal events behind one another are one.
+            for name in ("one", "two"):
+                os.close(os.open(self.path(name), os.O_CREAT | os.O_WRONLY, 0o600))
+                os.unlink(self.path(name))
+        self.replace(self.file, "new")
+        self.assertEqual(self.ask("read", self.file), "text new")
+        os.kill(init, signal.SIGCONT)
+        self.comes_to("read", self.file, "EACCES")
+        self.finish()
+
+
+class Attacks(LostMasks):
+    """What a command does to the names on the way leads no mount to another place."""
+
+    def test_links_on_the_way_to_a_denied_name(self):
+        victim = self.put(self.path("victim/b/key"), "innocent")
+        self.begin("--deny-read", self.path("a/b/key"))
+        self.ask("symlink", "victim", self.path("a"))
+        linked = os.path.islink(self.path("a"))
+        if not linked:
+            os.mkdir(self.path("a"))
+            self.ask("symlink", "../victim/b", self.path("a/b"))
+            linked = os.path.islink(self.path("a/b"))
+        self.replace(victim, "innocent too")
+        # The names that are denied come to be, here by way of the victim's own directory or beside it.
+        if not linked:
+            self.put(self.path("a/b/key"), "secret")
+            self.comes_to("read", self.path("a/b/key"), "EACCES")
+        self.assertEqual(self.ask("read", victim), "text innocent too")
+        self.finish()
+
+    def test_directories_that_the_command_moves(self):
+        key = self.put(self.path("a/b/key"), "secret")
+        self.put(self.path("victim/b/key"), "innocent")
+        self.begin("--deny-read", key, "--deny-write", self.path("a/b/key"))
+        for old, new in (("a", "c"), ("a/b", "a/c"), ("victim", "a"), ("victim/b", "a/b")):
+            self.assertIn(self.ask("rename", self.path(old), self.path(new)), ("EROFS", "EBUSY", "EACCES", "ENOTEMPTY"))
+        self.replace(key, "secret too")
+        self.comes_to("read", key, "EACCES")
+        self.assertEqual(self.ask("read", self.path("victim/b/key")), "text innocent")
         self.finish()
 
 
@@ -413,7 +503,11 @@ class Limits(LostMasks):
 
 
 class KnownLimitation(LostMasks):
-    """Until the mask is back the file is plain. The bound is generous: machines are busy."""
+    """Until the mask is back the file is plain, and for a moment so is the one before it.
+
+    The kernel takes the mount away in the middle of the rename, and waits for other processors before
+    it goes on and tells anybody. The bound is generous: machines are busy.
+    """
     ROUNDS = 200
     MEDIAN, WORST = 0.05, 5.0  # seconds
 
@@ -436,14 +530,6 @@ class KnownLimitation(LostMasks):
               f"longest {lengths[-1] * 1e6:.0f} us")
         self.assertLess(statistics.median(lengths), self.MEDIAN)
         self.assertLess(lengths[-1], self.WORST)
-
-    def test_match_of_a_glob_in_a_directory_that_held_none(self):
-        # Only directories that hold matches at start are watched, and the one before the first star.
-        os.mkdir(self.path("sub"))
-        self.begin("--deny-read", "**/*.pem")
-        self.put(self.path("sub/late.pem"), "secret")
-        self.assertEqual(self.ask("read", self.path("sub/late.pem")), "text secret")
-        self.finish()
 
     def test_what_a_new_link_leads_to(self):
         file = self.put(self.at("secret/key"), "first")

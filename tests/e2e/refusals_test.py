@@ -118,6 +118,47 @@ class Refusals(CordonTest):
         done = self.cordon("run", *option.split(), "--", "/bin/sh", "-c", "echo x >> ../beside")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
+    def test_ignored_violations_are_refused_and_not_said(self):
+        log = os.path.join(self.base, "events")
+        spec = os.path.join(self.base, "spec.json")
+
+        def run(ignored, line):
+            with open(spec, "w", encoding="utf-8") as file:
+                json.dump({"sessionId": "s", "workspaceId": "w", "view": "host",
+                           "guestWorkdir": self.work, "filesystem": {"allowWrite": [self.work]},
+                           "ignoreViolations": ignored}, file)
+            done = self.cordon("run", "--spec", spec, "--events", log, "--", "/bin/sh", "-c", line)
+            with open(log, encoding="utf-8") as file:
+                found = [json.loads(text) for text in file]
+            return done, [e["target"] for e in found if e["type"] == "violation"]
+
+        line = "true > ../new; true > .git/hooks/x; mkdir ../dir; rmdir ../empty"
+        everything = [self.path("../new"), self.path(".git/hooks/x"), self.path("../dir"),
+                      self.path("../empty")]
+        everything = [os.path.normpath(path) for path in everything]
+        _, told = run({"another command": ["file-write*"]}, line)
+        self.assertEqual(told, everything)
+        for ignored, left in [
+                ({"*": ["file-write*"]}, []),
+                ({"rmdir ../empty": ["file-write*"]}, []),
+                ({"bin/mkdir": ["file-write-create"]}, [0, 1, 3]),
+                ({"*": [".git/hooks", f"{self.base}/n*"]}, [2, 3]),
+                ({"*": ["./.git"], "another command": [self.base]}, [0, 2, 3]),
+                ({"*": [self.base]}, [])]:
+            with self.subTest(ignored=ignored):
+                done, told = run(ignored, line)
+                self.assertEqual(told, [everything[i] for i in left])
+                self.assertEqual("cordon: the sandbox refused" in done.stderr, bool(left))
+                self.assertFalse(os.path.lexists(self.path("../new")))
+                self.assertEqual(os.listdir(self.path(".git/hooks")), [])
+                self.assertTrue(os.path.isdir(self.path("../empty")))
+        done, _ = run({"make": ["file-raed*"]}, "true")
+        self.assertEqual(done.returncode, 125)
+        self.assertIn('ignoreViolations "make", "file-raed*"', done.stderr)
+        self.assertIn("file-read*", done.stderr)
+        done, _ = run({"": ["/x"]}, "true")
+        self.assertRegex(done.stderr, r"spec.json:1:[0-9]+: ignoreViolations has an empty command")
+
     def test_debug_says_each_as_it_comes(self):
         done = self.cordon("run", "--debug", "--", "/bin/sh", "-c", "true > ../new")
         said = done.stderr.index(f"refused: file-write-create {self.base}/new")

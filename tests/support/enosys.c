@@ -5,6 +5,7 @@
 // CALL is a name of the table below, a number, or one of
 //   userns     clone and unshare with CLONE_NEWUSER; clone3 answers ENOSYS, so that clone is used
 //   listener   seccomp(2) with a listener flag
+//   wait_killable  seccomp(2) with the flag of Linux 5.19 that supervision needs (with --errno EINVAL)
 //   none       nothing (for --listener alone)
 // The calls answer ENOSYS, or what --errno says. --listener also puts a filter with a listener on
 // the program, as a container runtime may: a second listener is then refused with EBUSY.
@@ -136,6 +137,10 @@ static void RefuseCall(const char *name, int err) {
   }
   if (strcmp(name, "listener") == 0) {
     RefuseBits(SYS_seccomp, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER, err);
+    return;
+  }
+  if (strcmp(name, "wait_killable") == 0) {
+    RefuseBits(SYS_seccomp, 1, 1u << 5, err);
     return;
   }
   for (size_t i = 0; i < sizeof kCalls / sizeof kCalls[0]; ++i) {

@@ -65,6 +65,12 @@ PLANTS = {
                      '$PWD\\n\\tfsmonitor = $W\\n" > q/config; echo ref: refs/heads/x > q/H; mv q/objects q/refs q/config sub; mv q/H sub/HEAD',
     "clone with templates": 'mkdir -p t/hooks; ln -s "$W" t/hooks/post-checkout; rm -rf sub; git clone -q --template=t . sub; git init -q --template=t new; '
                             'git -C sub config core.fsmonitor "$W"',
+    "attributes as link": 'rm -rf .git/info; mkdir i; echo "* filter=x" > i/attributes; ln -s ../i .git/info; git config filter.x.clean "$W"; echo changed >> file',
+    "configuration removed first": 'rm -f .git/config; printf "[core]\\n\\tfsmonitor = $W\\n" > .git/config.lock; mv .git/config.lock .git/config; git config core.fsmonitor "$W"',
+    "configuration as link": 'rm -f .git/config; printf "[core]\\n\\tfsmonitor = $W\\n" > c; ln -s ../c .git/config; ln -s ../c .git/l; mv .git/l .git/config',
+    "configuration linked": 'rm -f .git/config; printf "[core]\\n\\tfsmonitor = $W\\n" > c; ln c .git/config; ln c .git/config.lock; mv .git/config.lock .git/config',
+    "configuration written after the move": 'cp .git/config .git/config.lock; exec 3<> .git/config.lock; mv .git/config.lock .git/config; cat .git/config > t; '
+                                            'printf "[core]\\n\\tfsmonitor = $W\\n" >> t; cat t >&3',
     "submodule": 'mkdir -p .git/modules/m/objects .git/modules/m/refs; echo ref: refs/heads/x > .git/modules/m/HEAD; printf "[core]\\n\\t'
                  'repositoryformatversion = 0\\n\\tworktree = ../../../m\\n\\tfsmonitor = $W\\n" > .git/modules/m/config; mkdir m; '
                  'echo "gitdir: ../.git/modules/m" > m/.git; rm -rf sub; cp -r m sub',
@@ -222,6 +228,19 @@ class Work(names.NameTest):
             self.assertNotEqual(done.returncode, 0, line)
             self.assertEqual({name: what for name, what in names.cordon_testing.snapshot(main).items() if "hooks" in name or "config" in name or name == "file" or
                               "commondir" in name or "attributes" in name}, before, line)
+
+
+class KnownLimitation(names.NameTest):
+    """What is not held, and why; each test shows that it is so today."""
+
+    def test_files_of_a_repository_below_can_be_removed(self):
+        # Nothing is mounted there, and unlink is not trapped, so that rm -r costs nothing. Made anew they cannot be.
+        repo = self.path("deps/lib")
+        subprocess.run(["git", "init", "-q", repo], check=True, env=self.environment)
+        self.make("work/deps/lib/.git/hooks/pre-commit")
+        self.inside("sh", "-c", "rm deps/lib/.git/hooks/pre-commit deps/lib/.git/config; echo x > deps/lib/.git/hooks/pre-commit; echo x > deps/lib/.git/config",
+                    options=[])
+        self.assertEqual([name for name in ("hooks/pre-commit", "config") if os.path.exists(os.path.join(repo, ".git", name))], [])
 
 
 if __name__ == "__main__":

@@ -238,6 +238,21 @@ class Ancestors(Steps):
         self.inside("sh", "-c", "mv p x; mv x/q/repo y; mkdir y/.vscode; echo x > y/.gitmodules", options=[])
         self.assertEqual(sorted(os.listdir(self.path("y"))), [".git"])
 
+    def test_through_another_name_of_the_folder(self):
+        """A mount shows what lies above the rule at a second place."""
+        def prepare():
+            self.make("work/a/b/kept", "mine")
+        for source, place, above in (("work/a", "/tmp/shown", "/tmp/shown/b"), ("work", "/tmp/shown", "/tmp/shown/a")):
+            prepare()
+            line = (f"mv {above} /tmp/shown/x; mkdir -p {above}; mv /tmp/shown /tmp/x; rmdir /tmp/shown; ln -s x {above}; "
+                    f"echo evil > {above}/kept; echo evil > {above}/b/kept; echo evil > {above}/later; mkdir -p {above}/b; echo evil > {above}/b/later; echo end")
+            done = self.inside("sh", "-c", line, options=["--mount", f"{self.at(source)}:{place}", "--deny-write", "a/b/kept", "--deny-write", "a/b/later"])
+            self.assertTrue(done.stdout.endswith("end\n"), done.stderr)
+            self.assertEqual(names.cordon_testing.read_file(self.path("a/b/kept")), b"mine\n")
+            self.assertFalse(os.path.lexists(self.path("a/b/later")))
+            self.assert_reported(above)
+            self.fresh()
+
     def test_socket_that_moves(self):
         # The name that was bound is one thing, the name that it gets is another.
         code = ("import socket\ns = socket.socket(socket.AF_UNIX)\ns.bind('own')\n"

@@ -56,10 +56,10 @@ def broker_of(monitor):
 
 
 def init_of(monitor):
-    """The pid of init of a session, which is the other child of the monitor."""
+    """The pid of init of a session: the child of the monitor that is in another pid namespace."""
     def found():
         return [pid for pid in cordon_testing.children_of(monitor)
-                if cordon_testing.name_of(pid) != BROKER]
+                if len(cordon_testing.read_file(f"/proc/{pid}/status").partition(b"NSpid:")[2].splitlines()[0].split()) > 1]
     return cordon_testing.wait_for(found, "an init")[0]
 
 

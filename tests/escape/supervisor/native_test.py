@@ -369,6 +369,19 @@ class Native(names.NameTest):
         self.assertEqual(self.found("*.key"), [])
         self.assert_reported(self.path("free-*.key"))
 
+    def test_lease_is_given_back(self):
+        """Who holds a lease may still work before it gives it back, while another waits for the file."""
+        code = ("import fcntl, signal, time\nopen('leased', 'w').close()\nreader, writer = os.pipe()\npid = os.fork()\n"
+                "if pid == 0:\n"
+                "  signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])\n"
+                "  fd = os.open('leased', os.O_RDONLY)\n  fcntl.fcntl(fd, 1024, fcntl.F_RDLCK)\n  os.write(writer, b'x')\n"
+                "  signal.sigwait([signal.SIGIO])\n  os.close(os.open('notes', os.O_CREAT | os.O_WRONLY))\n"
+                "  fcntl.fcntl(fd, 1024, fcntl.F_UNLCK)\n  os._exit(0)\n"
+                "os.read(reader, 1)\nbegun = time.monotonic()\nfd = os.open('leased', os.O_WRONLY)\n"
+                "say('soon', str(time.monotonic() - begun < 10))\nsay('flags', f'{fcntl.fcntl(fd, fcntl.F_GETFL):o}')\nos.waitpid(pid, 0)\n"
+                "say('notes', str(os.path.exists('notes')))")
+        self.compare(code, expect=2)
+
     def test_full_file_system(self):
         """ENOSPC comes through, for bytes and for names."""
         os.mkdir(self.path("small"))

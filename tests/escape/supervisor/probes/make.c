@@ -1,8 +1,8 @@
 // make TEMPLATE SCRATCH [WAY...]: every way to make a name, one line "way answer" each.
 //
-// TEMPLATE is the path to make, with one %s for the name of the way, so that the ways do not stand in
-// each other's way and a witness sees which of them came through. SCRATCH is a writable directory
-// of the same file system for what the ways need. Without WAY all of them are tried.
+// TEMPLATE is the path to make, with one %s for the name of the way, so that the ways do not stand
+// in each other's way and a witness sees which of them came through. SCRATCH is a writable
+// directory of the same file system for what the ways need. Without WAY all of them are tried.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -50,11 +50,19 @@ static int Parent(const char** name) {
   return open(folder, O_PATH | O_CLOEXEC);
 }
 
-static long Open(void) { return Closed(syscall(SYS_openat, AT_FDCWD, target, O_CREAT | O_WRONLY, 0644)); }
+static long Open(void) {
+  return Closed(syscall(SYS_openat, AT_FDCWD, target, O_CREAT | O_WRONLY, 0644));
+}
 static long OpenToRead(void) { return Closed(openat(AT_FDCWD, target, O_CREAT | O_RDONLY, 0644)); }
-static long OpenExclusive(void) { return Closed(openat(AT_FDCWD, target, O_CREAT | O_EXCL | O_RDWR, 0644)); }
-static long OpenAppend(void) { return Closed(openat(AT_FDCWD, target, O_CREAT | O_APPEND | O_WRONLY, 0644)); }
-static long OpenNoFollow(void) { return Closed(openat(AT_FDCWD, target, O_CREAT | O_NOFOLLOW | O_WRONLY, 0644)); }
+static long OpenExclusive(void) {
+  return Closed(openat(AT_FDCWD, target, O_CREAT | O_EXCL | O_RDWR, 0644));
+}
+static long OpenAppend(void) {
+  return Closed(openat(AT_FDCWD, target, O_CREAT | O_APPEND | O_WRONLY, 0644));
+}
+static long OpenNoFollow(void) {
+  return Closed(openat(AT_FDCWD, target, O_CREAT | O_NOFOLLOW | O_WRONLY, 0644));
+}
 static long OpenAtFolder(void) {
   const char* name;
   const int folder = Parent(&name);
@@ -62,7 +70,8 @@ static long OpenAtFolder(void) {
 }
 static long OpenHighBits(void) {
   // The kernel takes an int: what stands above it changes nothing.
-  return Closed(syscall(SYS_openat, AT_FDCWD, target, 0xdeadbeef00000000ul | O_CREAT | O_WRONLY, 0644));
+  return Closed(
+      syscall(SYS_openat, AT_FDCWD, target, 0xdeadbeef00000000ul | O_CREAT | O_WRONLY, 0644));
 }
 static long OpenUnknownBits(void) {
   // open(2) ignores flags that it does not know.
@@ -84,8 +93,12 @@ static long MknodPipe(void) { return syscall(SYS_mknodat, AT_FDCWD, target, S_IF
 static long MknodSocket(void) { return syscall(SYS_mknodat, AT_FDCWD, target, S_IFSOCK | 0644, 0); }
 static long Renameat(void) { return syscall(SYS_renameat2, AT_FDCWD, File(), AT_FDCWD, target, 0); }
 static long RenameFolder(void) { return renameat(AT_FDCWD, Folder(), AT_FDCWD, target); }
-static long RenameNoReplace(void) { return syscall(SYS_renameat2, AT_FDCWD, File(), AT_FDCWD, target, 1); }
-static long RenameWhiteout(void) { return syscall(SYS_renameat2, AT_FDCWD, File(), AT_FDCWD, target, 4); }
+static long RenameNoReplace(void) {
+  return syscall(SYS_renameat2, AT_FDCWD, File(), AT_FDCWD, target, 1);
+}
+static long RenameWhiteout(void) {
+  return syscall(SYS_renameat2, AT_FDCWD, File(), AT_FDCWD, target, 4);
+}
 static long RenameAtFolder(void) {
   const char* name;
   const int folder = Parent(&name);
@@ -97,7 +110,9 @@ static long LinkDescriptor(void) {
   snprintf(path, sizeof path, "/proc/self/fd/%d", open(File(), O_RDWR));
   return linkat(AT_FDCWD, path, AT_FDCWD, target, AT_SYMLINK_FOLLOW);
 }
-static long LinkEmpty(void) { return linkat(open(File(), O_RDWR), "", AT_FDCWD, target, AT_EMPTY_PATH); }
+static long LinkEmpty(void) {
+  return linkat(open(File(), O_RDWR), "", AT_FDCWD, target, AT_EMPTY_PATH);
+}
 static long LinkTemporary(void) {
   char path[64];
   const int fd = open(scratch, O_TMPFILE | O_RDWR, 0644);
@@ -126,7 +141,8 @@ static long CreateThroughLink(void) {
 }
 static long CreateThroughCwd(void) {
   char path[PATH_MAX + 64];
-  snprintf(path, sizeof path, "/proc/%s%s", target[0] == '/' ? "self/root" : "thread-self/cwd/", target);
+  snprintf(path, sizeof path, "/proc/%s%s", target[0] == '/' ? "self/root" : "thread-self/cwd/",
+           target);
   return Closed(openat(AT_FDCWD, path, O_CREAT | O_WRONLY, 0644));
 }
 static long CreateThroughDescriptor(void) {
@@ -152,7 +168,8 @@ static long BindUnterminated(void) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
   const char* name;
   const int folder = Parent(&name);
-  const int length = snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
+  const int length =
+      snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
   memset(address.sun_path + length, 'x', sizeof address.sun_path - (size_t)length);
   return bind(socket(AF_UNIX, SOCK_STREAM, 0), (struct sockaddr*)&address,
               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + (size_t)length));
@@ -176,10 +193,10 @@ static long Ring(struct io_uring_sqe entry) {
   struct io_uring_params setup = {0};
   const int ring = (int)syscall(SYS_io_uring_setup, 4, &setup);
   if (ring < 0) return -1;
-  char* sq = mmap(NULL, setup.sq_off.array + setup.sq_entries * 4, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-                  ring, IORING_OFF_SQ_RING);
-  char* cq = mmap(NULL, setup.cq_off.cqes + setup.cq_entries * sizeof(struct io_uring_cqe), PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_CQ_RING);
+  char* sq = mmap(NULL, setup.sq_off.array + setup.sq_entries * 4, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQ_RING);
+  char* cq = mmap(NULL, setup.cq_off.cqes + setup.cq_entries * sizeof(struct io_uring_cqe),
+                  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_CQ_RING);
   struct io_uring_sqe* entries = mmap(NULL, setup.sq_entries * sizeof entry, PROT_READ | PROT_WRITE,
                                       MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQES);
   if (sq == MAP_FAILED || cq == MAP_FAILED || entries == MAP_FAILED) return -1;
@@ -194,22 +211,34 @@ static long Ring(struct io_uring_sqe entry) {
   return -1;
 }
 static long RingOpen(void) {
-  return Ring((struct io_uring_sqe){.opcode = IORING_OP_OPENAT, .fd = AT_FDCWD, .addr = (uintptr_t)target, .len = 0644,
+  return Ring((struct io_uring_sqe){.opcode = IORING_OP_OPENAT,
+                                    .fd = AT_FDCWD,
+                                    .addr = (uintptr_t)target,
+                                    .len = 0644,
                                     .open_flags = O_CREAT | O_WRONLY});
 }
 static long RingMkdir(void) {
-  return Ring((struct io_uring_sqe){.opcode = IORING_OP_MKDIRAT, .fd = AT_FDCWD, .addr = (uintptr_t)target, .len = 0755});
+  return Ring((struct io_uring_sqe){
+      .opcode = IORING_OP_MKDIRAT, .fd = AT_FDCWD, .addr = (uintptr_t)target, .len = 0755});
 }
 static long RingRename(void) {
-  return Ring((struct io_uring_sqe){.opcode = IORING_OP_RENAMEAT, .fd = AT_FDCWD, .addr = (uintptr_t)File(),
-                                    .len = (unsigned)AT_FDCWD, .addr2 = (uintptr_t)target});
+  return Ring((struct io_uring_sqe){.opcode = IORING_OP_RENAMEAT,
+                                    .fd = AT_FDCWD,
+                                    .addr = (uintptr_t)File(),
+                                    .len = (unsigned)AT_FDCWD,
+                                    .addr2 = (uintptr_t)target});
 }
 static long RingLink(void) {
-  return Ring((struct io_uring_sqe){.opcode = IORING_OP_LINKAT, .fd = AT_FDCWD, .addr = (uintptr_t)File(),
-                                    .len = (unsigned)AT_FDCWD, .addr2 = (uintptr_t)target});
+  return Ring((struct io_uring_sqe){.opcode = IORING_OP_LINKAT,
+                                    .fd = AT_FDCWD,
+                                    .addr = (uintptr_t)File(),
+                                    .len = (unsigned)AT_FDCWD,
+                                    .addr2 = (uintptr_t)target});
 }
 static long RingSymlink(void) {
-  return Ring((struct io_uring_sqe){.opcode = IORING_OP_SYMLINKAT, .fd = AT_FDCWD, .addr = (uintptr_t)"made-by-make",
+  return Ring((struct io_uring_sqe){.opcode = IORING_OP_SYMLINKAT,
+                                    .fd = AT_FDCWD,
+                                    .addr = (uintptr_t)"made-by-make",
                                     .addr2 = (uintptr_t)target});
 }
 
@@ -225,12 +254,16 @@ static long OldSymlink(void) { return syscall(SYS_symlink, "made-by-make", targe
 
 // By the 32-bit entry, with everything that it reads below 4 GiB.
 static char* Low(const char* text) {
-  char* room = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+  char* room =
+      mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
   return room == MAP_FAILED ? NULL : strcpy(room, text);
 }
 static long Int80(long number, const void* a, long b, long c) {
   long result;
-  __asm__ volatile("int $0x80" : "=a"(result) : "a"(number), "b"(a), "c"(b), "d"(c) : "r8", "r9", "r10", "r11", "memory");
+  __asm__ volatile("int $0x80"
+                   : "=a"(result)
+                   : "a"(number), "b"(a), "c"(b), "d"(c)
+                   : "r8", "r9", "r10", "r11", "memory");
   if ((int)result >= 0) return (int)result;
   errno = -(int)result;
   return -1;
@@ -251,7 +284,9 @@ static long Int80Socketcall(void) {
   arguments[2] = sizeof address;
   return Int80(102, (const void*)2, (long)arguments, 0);
 }
-static long X32Open(void) { return Closed(syscall(0x40000000 | SYS_open, target, O_CREAT | O_WRONLY, 0644)); }
+static long X32Open(void) {
+  return Closed(syscall(0x40000000 | SYS_open, target, O_CREAT | O_WRONLY, 0644));
+}
 static long X32Mkdir(void) { return syscall(0x40000000 | SYS_mkdir, target, 0755); }
 #endif
 
@@ -259,23 +294,60 @@ static const struct {
   const char* name;
   long (*make)(void);
 } kWays[] = {
-    {"openat", Open}, {"openat-to-read", OpenToRead}, {"openat-exclusive", OpenExclusive}, {"openat-append", OpenAppend},
-    {"openat-no-follow", OpenNoFollow}, {"openat-folder", OpenAtFolder}, {"openat-high-bits", OpenHighBits},
-    {"openat-unknown-bits", OpenUnknownBits}, {"openat2", Openat2}, {"mkdirat", Mkdirat}, {"mkdirat-slash", MkdirSlash},
-    {"mknodat-regular", MknodRegular}, {"mknodat-none", MknodNone}, {"mknodat-pipe", MknodPipe},
-    {"mknodat-socket", MknodSocket}, {"renameat2", Renameat}, {"renameat-folder", RenameFolder},
-    {"renameat2-no-replace", RenameNoReplace}, {"renameat2-whiteout", RenameWhiteout}, {"renameat-into", RenameAtFolder},
-    {"linkat", Linkat}, {"linkat-descriptor", LinkDescriptor}, {"linkat-empty", LinkEmpty},
-    {"linkat-temporary", LinkTemporary}, {"linkat-temporary-empty", LinkTemporaryEmpty}, {"symlinkat", Symlinkat},
-    {"create-through-link", CreateThroughLink}, {"create-through-cwd", CreateThroughCwd},
-    {"create-through-descriptor", CreateThroughDescriptor}, {"bind-stream", BindStream}, {"bind-packets", BindPackets},
-    {"bind-datagram", BindDatagram}, {"bind-unterminated", BindUnterminated}, {"by-handle", ByHandle},
-    {"ring-openat", RingOpen}, {"ring-mkdirat", RingMkdir}, {"ring-renameat", RingRename}, {"ring-linkat", RingLink},
+    {"openat", Open},
+    {"openat-to-read", OpenToRead},
+    {"openat-exclusive", OpenExclusive},
+    {"openat-append", OpenAppend},
+    {"openat-no-follow", OpenNoFollow},
+    {"openat-folder", OpenAtFolder},
+    {"openat-high-bits", OpenHighBits},
+    {"openat-unknown-bits", OpenUnknownBits},
+    {"openat2", Openat2},
+    {"mkdirat", Mkdirat},
+    {"mkdirat-slash", MkdirSlash},
+    {"mknodat-regular", MknodRegular},
+    {"mknodat-none", MknodNone},
+    {"mknodat-pipe", MknodPipe},
+    {"mknodat-socket", MknodSocket},
+    {"renameat2", Renameat},
+    {"renameat-folder", RenameFolder},
+    {"renameat2-no-replace", RenameNoReplace},
+    {"renameat2-whiteout", RenameWhiteout},
+    {"renameat-into", RenameAtFolder},
+    {"linkat", Linkat},
+    {"linkat-descriptor", LinkDescriptor},
+    {"linkat-empty", LinkEmpty},
+    {"linkat-temporary", LinkTemporary},
+    {"linkat-temporary-empty", LinkTemporaryEmpty},
+    {"symlinkat", Symlinkat},
+    {"create-through-link", CreateThroughLink},
+    {"create-through-cwd", CreateThroughCwd},
+    {"create-through-descriptor", CreateThroughDescriptor},
+    {"bind-stream", BindStream},
+    {"bind-packets", BindPackets},
+    {"bind-datagram", BindDatagram},
+    {"bind-unterminated", BindUnterminated},
+    {"by-handle", ByHandle},
+    {"ring-openat", RingOpen},
+    {"ring-mkdirat", RingMkdir},
+    {"ring-renameat", RingRename},
+    {"ring-linkat", RingLink},
     {"ring-symlinkat", RingSymlink},
 #ifdef __x86_64__
-    {"open", OldOpen}, {"creat", Creat}, {"mkdir", OldMkdir}, {"mknod", OldMknod}, {"rename", OldRename},
-    {"renameat", OldRenameat}, {"link", OldLink}, {"symlink", OldSymlink}, {"x32-open", X32Open}, {"x32-mkdir", X32Mkdir},
-    {"int80-open", Int80Open}, {"int80-creat", Int80Creat}, {"int80-mkdir", Int80Mkdir}, {"int80-rename", Int80Rename},
+    {"open", OldOpen},
+    {"creat", Creat},
+    {"mkdir", OldMkdir},
+    {"mknod", OldMknod},
+    {"rename", OldRename},
+    {"renameat", OldRenameat},
+    {"link", OldLink},
+    {"symlink", OldSymlink},
+    {"x32-open", X32Open},
+    {"x32-mkdir", X32Mkdir},
+    {"int80-open", Int80Open},
+    {"int80-creat", Int80Creat},
+    {"int80-mkdir", Int80Mkdir},
+    {"int80-rename", Int80Rename},
     {"int80-socketcall", Int80Socketcall},
 #endif
 };
@@ -298,7 +370,8 @@ int main(int argc, char** argv) {
     if (!Wanted(kWays[i].name, argc, argv)) continue;
     const char* mark = strstr(argv[1], "%s");
     if (mark == NULL) return 2;
-    snprintf(target, sizeof target, "%.*s%s%s", (int)(mark - argv[1]), argv[1], kWays[i].name, mark + 2);
+    snprintf(target, sizeof target, "%.*s%s%s", (int)(mark - argv[1]), argv[1], kWays[i].name,
+             mark + 2);
     const long done = kWays[i].make();
     const int error = errno;
     printf("%s %s\n", kWays[i].name, done < 0 ? strerrorname_np(error) : "ok");

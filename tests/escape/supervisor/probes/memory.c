@@ -1,8 +1,8 @@
 // memory: calls whose arguments lie in memory that is not there, ends early, or is odd (row 8).
 //
-// Makes its files in the working directory and prints "name answer" lines, which are the same inside
-// and outside. With an argument, that word takes the place of the harmless ending of each name that
-// would be made, and nothing of it may come into being.
+// Makes its files in the working directory and prints "name answer" lines, which are the same
+// inside and outside. With an argument, that word takes the place of the harmless ending of each
+// name that would be made, and nothing of it may come into being.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -72,7 +72,8 @@ static void Paths(void) {
   char* beyond = mmap(NULL, page, PROT_READ, MAP_SHARED, file, 0);
   Say("beyond-the-file", Make(beyond));
   name = Named("in-a-file");
-  if (ftruncate(file, (off_t)page) != 0 || pwrite(file, name, strlen(name) + 1, 0) < 0) Say("memfd", -1);
+  if (ftruncate(file, (off_t)page) != 0 || pwrite(file, name, strlen(name) + 1, 0) < 0)
+    Say("memfd", -1);
   Say("in-a-file", Make(beyond));
   Say("empty", Make(""));
   Say("root", Make("/"));
@@ -100,8 +101,9 @@ static void Paths(void) {
   memset(wide, 'n', 300);
   snprintf(wide + 252 - strlen(ending) + 3, 64, ".%s", ending);
   Say("name-of-256", Make(wide));
-  static const char* const kOdd[] = {"\xff\xfe", "\xc3\x28", "\xed\xa0\x80", "new\nline", "tab\t", "\x01", "\x7f", "sp ace",
-                                     "*", "[a]", "\\", "\"", "'", "$(x)", "-rf", "\xe2\x80\xae"};
+  static const char* const kOdd[] = {
+      "\xff\xfe", "\xc3\x28", "\xed\xa0\x80", "new\nline", "tab\t", "\x01", "\x7f", "sp ace",
+      "*",        "[a]",      "\\",           "\"",        "'",     "$(x)", "-rf",  "\xe2\x80\xae"};
   for (size_t i = 0; i < sizeof kOdd / sizeof *kOdd; ++i) {
     char label[32];
     snprintf(label, sizeof label, "odd-%zu", i);
@@ -153,10 +155,12 @@ static void Addresses(const char* call, int (*make)(int, const struct sockaddr*,
   char* gone = Pages(0) + page;
   struct sockaddr_un path = {.sun_family = AF_UNIX};
   snprintf(path.sun_path, sizeof path.sun_path, "%s", Named(call));
-  const socklen_t exact = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path.sun_path));
+  const socklen_t exact =
+      (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path.sun_path));
   struct sockaddr_un other = path;
   other.sun_family = AF_INET;
-#define CASE(...) cases[count++] = (typeof(cases[0])){__VA_ARGS__}
+#define CASE(...) \
+  cases[count++] = (typeof(cases[0])) { __VA_ARGS__ }
   CASE("unmapped", gone, sizeof path);
   CASE("null", NULL, sizeof path);
   CASE("no-length", &path, 0);
@@ -175,8 +179,12 @@ static void Addresses(const char* call, int (*make)(int, const struct sockaddr*,
     close(fd);
   }
 }
-static int Bind(int fd, const struct sockaddr* address, socklen_t length) { return bind(fd, address, length); }
-static int Connect(int fd, const struct sockaddr* address, socklen_t length) { return connect(fd, address, length); }
+static int Bind(int fd, const struct sockaddr* address, socklen_t length) {
+  return bind(fd, address, length);
+}
+static int Connect(int fd, const struct sockaddr* address, socklen_t length) {
+  return connect(fd, address, length);
+}
 
 int main(int argc, char** argv) {
   page = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,8 +1,8 @@
 // peers: calls of tasks that share some of what a process has (row 9).
 //
 // Each case makes the file "planted" relative to the folder a, b or . and says where it is found:
-// what counts is the cwd, the descriptors and the umask of the very task that calls. With an argument
-// that is the name that is made, and it is a forbidden one.
+// what counts is the cwd, the descriptors and the umask of the very task that calls. With an
+// argument that is the name that is made, and it is a forbidden one.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -2,13 +2,14 @@
 //
 // Half of the threads write two names in turn over the place that the other half makes calls with:
 // one may be made, the other may not. PIN is "pinned" (all threads on one processor), else not.
-// Prints "good N" and "bad N": how often the permitted and the forbidden name were there after a call
-// (the forbidden one is left where it is, for the witness).
+// Prints "good N" and "bad N": how often the permitted and the forbidden name were there after a
+// call (the forbidden one is left where it is, for the witness).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -17,9 +18,8 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
-#include <signal.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum { kPairs = 5 };
@@ -55,7 +55,9 @@ static void Settle(void) {
 static int Is(const char* name) { return strcmp(trick, name) == 0; }
 
 // Exchanges two names of the file system, as fast as it can.
-static void Swap(const char* a, const char* b) { syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 2); }
+static void Swap(const char* a, const char* b) {
+  syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, 2);
+}
 
 static void* Attack(void* data) {
   Pair* p = data;
@@ -152,7 +154,8 @@ static void Call(Pair* p) {
     if (Is("proc-cwd")) {
       snprintf(address.sun_path, sizeof address.sun_path, "/proc/%d/cwd/planted", getpid());
     } else {
-      snprintf(address.sun_path, sizeof address.sun_path, "/proc/%d/fd/%d/planted", getpid(), p->folder);
+      snprintf(address.sun_path, sizeof address.sun_path, "/proc/%d/fd/%d/planted", getpid(),
+               p->folder);
     }
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     bind(fd, (struct sockaddr*)&address, sizeof address);
@@ -225,7 +228,8 @@ int main(int argc, char** argv) {
     char name[80], other[80];
     p->id = i;
     snprintf(p->permitted, sizeof p->permitted, "./name-%d.kez", i);
-    snprintf(p->forbidden, sizeof p->forbidden, Is("connect") ? "./host-%d.sok" : "./name-%d.key", i);
+    snprintf(p->forbidden, sizeof p->forbidden, Is("connect") ? "./host-%d.sok" : "./name-%d.key",
+             i);
     if (Is("connect")) snprintf(p->permitted, sizeof p->permitted, "./mine-%d.sok", i);
     strcpy(p->path, p->permitted);
     p->address.sun_family = AF_UNIX;
@@ -247,7 +251,9 @@ int main(int argc, char** argv) {
     if (Is("link") && symlink("guarded", name) != 0) return 2;
     if (Is("connect")) {
       p->server = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
-      if (bind(p->server, (struct sockaddr*)&p->address, sizeof p->address) != 0 || listen(p->server, 64) != 0) return 2;
+      if (bind(p->server, (struct sockaddr*)&p->address, sizeof p->address) != 0 ||
+          listen(p->server, 64) != 0)
+        return 2;
     }
   }
   sigset_t alarm;
@@ -262,7 +268,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < 2 * kPairs; ++i) {
     pthread_create(&threads[i], NULL, i < kPairs ? Attack : Caller, &pairs[i % kPairs]);
   }
-  const struct itimerval end = {.it_value = {(time_t)seconds, (suseconds_t)(seconds * 1e6) % 1000000}};
+  const struct itimerval end = {
+      .it_value = {(time_t)seconds, (suseconds_t)(seconds * 1e6) % 1000000}};
   setitimer(ITIMER_REAL, &end, NULL);
   int number;
   sigwait(&alarm, &number);
