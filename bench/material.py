@@ -50,6 +50,14 @@ def disk(folder, gibibytes):
     return place
 
 
+def leave_disk(folder):
+    """Undoes disk(), so that `folder` can be removed."""
+    place = folder / "disk"
+    if os.path.ismount(place):
+        # Lazily: what a task left running may still be in it.
+        subprocess.run(["umount", "-l", str(place)], check=False)
+
+
 def add(archive, path, content):
     entry = tarfile.TarInfo(path)
     entry.size, entry.mode, entry.uid, entry.gid = len(content), 0o644, os.geteuid(), os.getegid()

@@ -5,7 +5,7 @@ import material
 import samples
 from figures import Row, Unavailable, compare, ms
 
-PLACES = "inside,disabled,outside,control"
+PLACES = "inside,disabled,outside,control,bare"
 
 
 def measure(bench, task, blocks, rounds, places=PLACES, folder=None):
@@ -23,6 +23,8 @@ def row_of(name, what, times, place, goal):
     ours, peers = times[f"{place}-wall"], times["outside-wall"]
     row = compare(name, f"{what} : outside", ours, peers, goal, samples.fast_quarter)
     row.detail += f"; outside : itself {ratio_text(times['control-wall'], peers)}"
+    if place == "inside" and "bare-wall" in times:
+        row.detail += f"; a notification that only continues : outside {ratio_text(times['bare-wall'], peers)}"
     return row
 
 
@@ -53,7 +55,7 @@ def npm(bench):
     project, cache = material.make_packages(bench.disk / "npm", counts.packages, counts.package_files)
     task = (f"run npm install --prefix {project} --cache {cache} --offline --no-save --no-audit --no-fund --no-update-notifier "
             f"-- rm -rf {project}/node_modules")
-    times = measure(bench, task, counts.npm_blocks, counts.npm)
+    times = measure(bench, task, counts.npm_blocks, counts.npm, "inside,disabled,outside,control")
     what = f"npm install --offline of {counts.packages} packages with {counts.package_files + 2} files each"
     return [
         row_of("npm.install", f"{what}, name rules on", times, "inside", 1.2),

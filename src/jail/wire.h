@@ -30,7 +30,7 @@ enum class Type : std::uint32_t {
   kSuspend,
   kResume,
   kStop,
-  kWatches,  // jail/plan_watches.h, with an inotify instance; replaces earlier ones
+  kWatches,  // jail/plan_watches.h; replaces earlier ones
   kReady = 100,
   kFailed,      // launch or Update failed: stage, operation, errno
   kStarted,     // an exec's process id inside; the terminal's descriptor when it has one

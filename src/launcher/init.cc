@@ -55,6 +55,7 @@ class Init {
   Failure AskMonitor(HelperKind kind, const int* fds, int count);
   Failure AskForBroker(int host);
   Failure ServeMasks(int host, int& server);
+  void HandleSignals();
   void Reap();
   pid_t* FindSlot(std::uint32_t exec);
 
@@ -229,7 +230,9 @@ void Init::StartCommand(Message& message) {
     slots_ = grown;
     slot_capacity_ = bigger;
   }
+  LiftSignalQueueLimit();
   pid_t pid = StartExec(message, last_capability_, broker_fd_, mask_server_);
+  if (watcher_.active()) LimitSignalQueue();
   if (pid > 0) slots_[slot_count_++] = Slot{message.header.exec, pid};
 }
 
@@ -279,10 +282,23 @@ void Init::Update(Message& message) {
               f);
 }
 
-void Init::Reap() {
-  signalfd_siginfo info[8];
-  while (::read(signal_fd_, info, sizeof info) > 0) {
+// One buffer. The watched directories come first: something denied may be readable until then.
+void Init::HandleSignals() {
+  static signalfd_siginfo info[64];
+  const ssize_t n = ::read(signal_fd_, info, sizeof info);
+  bool child = false;
+  for (ssize_t i = 0; i < n / static_cast<ssize_t>(sizeof info[0]); ++i) {
+    if (info[i].ssi_signo == SIGCHLD) {
+      child = true;
+    } else {
+      watcher_.Note(info[i]);
+    }
   }
+  watcher_.HandleChanges();
+  if (child) Reap();
+}
+
+void Init::Reap() {
   int status;
   rusage usage{};
   pid_t pid;
@@ -321,16 +337,14 @@ void Init::Handle(Message& message) {
 }
 
 void Init::Serve() {
-  pollfd fds[3] = {{kControlFd, POLLIN, 0}, {signal_fd_, POLLIN, 0}, {watcher_.fd(), POLLIN, 0}};
-  if (::poll(fds, 3, watcher_.Pending() ? 0 : -1) < 0) {
+  pollfd fds[2] = {{kControlFd, POLLIN, 0}, {signal_fd_, POLLIN, 0}};
+  if (::poll(fds, 2, watcher_.Timeout()) < 0) {
     if (errno == EINTR) return;
     ::_exit(1);  // an init that cannot hear its host must not go on
   }
-  // First of all: something denied may be readable until then.
-  if (fds[2].revents != 0) watcher_.HandleEvents();
-  if (fds[1].revents != 0) Reap();
+  if (fds[1].revents != 0) HandleSignals();
   if (fds[0].revents == 0) {
-    if (watcher_.Pending()) watcher_.Continue();
+    if (watcher_.Timeout() == 0) watcher_.Continue();
     return;
   }
   Message message;
@@ -345,11 +359,11 @@ void Init::Serve() {
 }
 
 void Init::Run() {
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  ::sigprocmask(SIG_SETMASK, &child, nullptr);
-  signal_fd_ = ::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (int signal : {SIGCHLD, SIGIO, ChangeSignal()}) sigaddset(&taken, signal);
+  ::sigprocmask(SIG_SETMASK, &taken, nullptr);
+  signal_fd_ = ::signalfd(-1, &taken, SFD_CLOEXEC | SFD_NONBLOCK);
   if (signal_fd_ < 0) Die(Failure{Stage::kFork, errno, 0});
   SetUp();
   for (;;) Serve();

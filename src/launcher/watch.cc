@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -21,14 +20,14 @@ constexpr std::uint32_t kNodesInAStep = 8;
 }  // namespace
 
 void Watcher::Clear() {
-  for (int* fd : {&inotify_, &parent_fd_}) {
-    if (*fd >= 0) ::close(*fd);
-    *fd = -1;
-  }
+  EndBatch();
+  for (Node& node : nodes_) Unwatch(node);
   nodes_.clear();
-  directories_.clear();
+  owners_.clear();
+  changed_.clear();
   globs_.Clear();
   data_.clear();
+  LiftSignalQueueLimit();
   next_ = 0;
   looked_ = look_again_ = false;
 }
@@ -37,9 +36,9 @@ void Watcher::Load(Message& message, int masks) {
   Clear();
   data_ = message.payload;
   masks_ = masks;
-  inotify_ = message.TakeFd(0);
-  globs_.Begin(inotify_, masks_);
-  if (inotify_ < 0 || masks_ < 0 || !Parse()) Clear();
+  globs_.Begin(masks_);
+  if (masks_ < 0 || !Parse()) return Clear();
+  LimitSignalQueue();
 }
 
 bool Watcher::Parse() {
@@ -59,7 +58,6 @@ bool Watcher::Parse() {
     bool fits = (i == 0 || node.parent < i) && node.first_child <= count &&
                 node.child_count <= count - node.first_child;
     if (!fits) return false;
-    if (node.child_count > 0 || (node.flags & kGlob) != 0) directories_.push_back(i);
     nodes_.push_back(node);
   }
   for (std::uint32_t i = 0, n = r.U32(); i < n && r.ok(); ++i) {
@@ -107,9 +105,9 @@ void Watcher::EndBatch() {
 }
 
 // Everything, from the beginning; a look that is under way is finished first, so that a flood of
-// events cannot keep it from ever coming to its end.
+// changes cannot keep it from ever coming to its end.
 void Watcher::LookAgain() {
-  globs_.ReadAll();
+  globs_.AnyChanged();
   if (next_ < nodes_.size()) {
     look_again_ = true;
   } else {
@@ -117,14 +115,12 @@ void Watcher::LookAgain() {
   }
 }
 
-bool Watcher::Pending() const {
-  return inotify_ >= 0 && (next_ < nodes_.size() || globs_.Pending());
-}
+int Watcher::Timeout() const { return next_ < nodes_.size() ? 0 : globs_.Timeout(); }
 
 // A directory is watched before its names are looked at: parents come first.
 void Watcher::Continue() {
   for (std::uint32_t i = 0; i < kNodesInAStep && next_ < nodes_.size(); ++i) {
-    if (next_ == 0 || nodes_[nodes_[next_].parent].there()) {
+    if (next_ == 0 || nodes_[nodes_[next_].parent].there) {
       LookAt(next_, looked_ ? Moment::kLookAgain : Moment::kFirstLook);
     } else {
       Unwatch(nodes_[next_]);
@@ -134,70 +130,100 @@ void Watcher::Continue() {
     if (look_again_) next_ = 0;
     look_again_ = false;
   }
-  if (next_ == nodes_.size() && globs_.Pending()) globs_.Step();
+  if (next_ == nodes_.size()) globs_.Step();
   EndBatch();
 }
 
-// Puts the node's own mount on what is there, and watches it when there are names below. False:
-// there is no such directory.
-bool Watcher::LookAt(std::uint32_t index, Moment moment) {
+// A change tells no name: the link of the start may be there still.
+bool Watcher::IsLinkOfStart(Node& node, int parent, Moment moment) const {
+  struct statx now{};
+  if ((node.flags & kLinkAtStart) == 0 || !LookAtName(parent, node.name.data(), now) ||
+      !S_ISLNK(now.stx_mode))
+    return false;
+  if (moment == Moment::kFirstLook) {
+    node.link = IdOf(now);
+    node.link_time = now.stx_ctime;
+  }
+  return node.link == IdOf(now) && node.link_time.tv_sec == now.stx_ctime.tv_sec &&
+         node.link_time.tv_nsec == now.stx_ctime.tv_nsec;
+}
+
+Outcome Watcher::Cover(Node& node, int parent, Moment moment) {
+  const Spot spot{parent, node.name.data(), node.action, node.attributes};
+  // The plan's own mounts of the start were made in one go from what they stand on.
+  if (struct statx now{}; moment == Moment::kFirstLook && LookAtName(parent, spot.name, now))
+    node.shown = IdOf(now);
+  if (IsLinkOfStart(node, parent, moment)) return Outcome::kAbsent;
+  return PutMount(spot, masks_, node.shown);
+}
+
+// Puts the node's own mount on what is there, and watches it when there are names below.
+Watcher::Below Watcher::LookAt(std::uint32_t index, Moment moment) {
   Node& node = nodes_[index];
-  int parent = index == 0 ? AT_FDCWD : ParentOf(index);
+  const int parent = index == 0 ? AT_FDCWD : ParentOf(index);
   if (index != 0 && parent < 0) {
     Unwatch(node);
-    return false;
+    return Below::kNothing;
   }
+  bool mask = false;
   if (node.action != WatchAction::kNone) {
-    Spot spot{parent, node.name.data(), node.action, node.attributes};
-    bool linked = moment != Moment::kEvent && (node.flags & kLinkAtStart) != 0;
-    struct statx now{};
-    bool leave = linked && LookAtName(parent, spot.name, now) && S_ISLNK(now.stx_mode);
-    const Outcome outcome =
-        leave ? Outcome::kAbsent : PutMount(spot, masks_, moment == Moment::kFirstLook);
+    const Outcome outcome = Cover(node, parent, moment);
     if (outcome == Outcome::kFailed) Say(Weaker::kNotMounted, errno, index);
     if (outcome == Outcome::kCovered) SayBlind(node.parent);
-    const bool closed = node.action != WatchAction::kSelf && (node.flags & kOpenings) == 0;
-    if (outcome == Outcome::kCovered && closed) {
+    mask = outcome == Outcome::kCovered && node.action != WatchAction::kSelf;
+    if (mask && (node.flags & kOpenings) == 0) {
       Unwatch(node);
-      return false;
+      return Below::kNothing;
     }
   }
-  if (node.child_count == 0 && (node.flags & kGlob) == 0) return false;
-  WatchDirectory(index, parent);
+  if (node.child_count == 0 && (node.flags & kGlob) == 0) return Below::kNothing;
+  const Below below = WatchDirectory(index, parent, !mask);
   if ((node.flags & kGlob) != 0) SayBlind(index);
-  return node.there();
+  return below;
 }
 
-void Watcher::WatchDirectory(std::uint32_t index, int parent) {
+// `itself`: it is no mask, in which nobody makes names.
+Watcher::Below Watcher::WatchDirectory(std::uint32_t index, int parent, bool itself) {
   Node& node = nodes_[index];
-  int fd = OpenDirectory(parent, index == 0 ? "/" : node.name.data(), O_PATH);
-  if (fd < 0) {
+  struct statx now{};
+  if (!LookAtName(parent, index == 0 ? "/" : node.name.data(), now) || !S_ISDIR(now.stx_mode)) {
     Unwatch(node);
+    return Below::kNothing;
+  }
+  const bool same = node.there && node.id == IdOf(now);
+  const bool doubtful = node.doubtful;
+  node.doubtful = false;
+  if (!same) {
+    Unwatch(node);
+    node.there = true;
+    node.id = IdOf(now);
+    if (itself && node.child_count > 0) Mark(index, parent);
+  }
+  char path[PATH_MAX];
+  if (itself && (node.flags & kGlob) != 0 && PathOf(index, path, sizeof path))
+    if (const int error = globs_.Add(path); error != 0) node.blind = error;
+  return same && !doubtful ? Below::kSame : Below::kOther;
+}
+
+void Watcher::Mark(std::uint32_t index, int parent) {
+  Node& node = nodes_[index];
+  node.fd = MarkDirectory(parent, index == 0 ? "/" : node.name.data(), node.id);
+  if (node.fd < 0) {
+    node.blind = errno;
     return;
   }
-  int wd = -1;
-  if (::fchdir(fd) == 0) {
-    wd = ::inotify_add_watch(inotify_, ".", kWatchEvents);
-  }
-  int error = errno;
-  ::close(fd);
-  if (wd != node.wd) Unwatch(node);
-  node.wd = wd;
-  node.blind = wd < 0 ? error : 0;
-  char path[PATH_MAX];
-  if (wd >= 0 && (node.flags & kGlob) != 0 && PathOf(index, path, sizeof path)) globs_.Add(path);
+  const auto at = static_cast<std::size_t>(node.fd);
+  if (at >= owners_.size()) owners_.resize(at + 1, kNoNode);
+  owners_[at] = index;
 }
 
-// Two paths of the view may lead to one directory, and so to one watch.
 void Watcher::Unwatch(Node& node) {
+  node.there = false;
   node.blind = 0;
-  if (node.wd < 0) return;
-  const int wd = node.wd;
-  node.wd = -1;
-  if (globs_.Has(wd)) return;
-  for (std::uint32_t other : directories_)
-    if (nodes_[other].wd == wd) return;
-  ::inotify_rm_watch(inotify_, wd);
+  if (node.fd < 0) return;
+  owners_[static_cast<std::size_t>(node.fd)] = kNoNode;
+  ::close(node.fd);
+  node.fd = -1;
 }
 
 void Watcher::LookBelow(std::uint32_t index) {
@@ -205,57 +231,52 @@ void Watcher::LookBelow(std::uint32_t index) {
   while (!todo.empty()) {
     const std::uint32_t at = todo.back();
     todo.pop_back();
-    const bool there = LookAt(at, Moment::kEvent);
     const Node& node = nodes_[at];
-    for (std::uint32_t i = 0; i < node.child_count; ++i) {
-      const std::uint32_t child = node.first_child + i;
-      if (there) {
-        todo.push_back(child);
-      } else {
-        Unwatch(nodes_[child]);
-      }
-    }
+    const bool was_there = node.there;
+    const Below below = LookAt(at, Moment::kChange);
+    if (below == Below::kSame || (below == Below::kNothing && !was_there)) continue;
+    for (std::uint32_t i = 0; i < node.child_count; ++i) todo.push_back(node.first_child + i);
   }
 }
 
-std::uint32_t Watcher::ChildOf(const Node& node, std::string_view name) const {
-  std::uint32_t low = node.first_child, high = low + node.child_count;
-  while (low < high) {
-    std::uint32_t middle = low + (high - low) / 2;
-    if (nodes_[middle].name < name) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
+// Something was made in it. When it does not stand any longer where it did, what is below it is
+// looked at anew as soon as a directory comes back there, be it the same one.
+void Watcher::LookIn(std::uint32_t index) {
+  const Node& node = nodes_[index];
+  if (node.child_count == 0) return;
+  struct statx now{};
+  const int fd = ParentOf(node.first_child);
+  if (fd < 0 || !LookAtDescriptor(fd, now) || IdOf(now) != node.id) {
+    for (std::uint32_t above = index; above != 0; above = nodes_[above].parent)
+      nodes_[above].doubtful = true;
+    nodes_[0].doubtful = true;
+    LookBelow(index);
+    return;
   }
-  bool found = low < node.first_child + node.child_count && nodes_[low].name == name;
-  return found ? low : kNoNode;
+  for (std::uint32_t i = 0; i < node.child_count; ++i) LookBelow(node.first_child + i);
 }
 
-void Watcher::HandleEvent(int wd, std::uint32_t mask, std::string_view name) {
-  if ((mask & IN_Q_OVERFLOW) != 0) {
+void Watcher::Note(const signalfd_siginfo& signal) {
+  if (signal.ssi_signo == SIGIO) {
     LookAgain();
     return;
   }
-  for (std::uint32_t i : directories_) {
-    if (nodes_[i].wd != wd) continue;
-    if ((mask & IN_IGNORED) != 0) {
-      nodes_[i].wd = -1;
-      continue;
-    }
-    if (std::uint32_t child = ChildOf(nodes_[i], name); child != kNoNode) LookBelow(child);
-  }
-  globs_.HandleEvent(wd, mask, name);
+  // Others may send this signal too.
+  if (signal.ssi_code != POLL_MSG || signal.ssi_fd < 0) return;
+  globs_.Changed(signal.ssi_fd);
+  const auto at = static_cast<std::size_t>(signal.ssi_fd);
+  const std::uint32_t index = at < owners_.size() ? owners_[at] : kNoNode;
+  if (index == kNoNode || nodes_[index].changed) return;
+  nodes_[index].changed = true;
+  changed_.push_back(index);
 }
 
-void Watcher::HandleEvents() {
-  alignas(inotify_event) static char buffer[16 * 1024];
-  ssize_t n = ::read(inotify_, buffer, sizeof buffer);
-  for (ssize_t at = 0; at < n;) {
-    const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
-    at += static_cast<ssize_t>(sizeof(inotify_event) + event->len);
-    HandleEvent(event->wd, event->mask, event->len > 0 ? event->name : "");
+void Watcher::HandleChanges() {
+  for (std::uint32_t index : changed_) {
+    nodes_[index].changed = false;
+    LookIn(index);
   }
+  changed_.clear();
   EndBatch();
 }
 

@@ -1,7 +1,12 @@
-// The directories in which a denied glob may come to match: watched, and read once when they are
-// added. What matches gets a mask; directories that could hold matches are added in turn, up to a
-// bound, on the file system of the first one only.
+// The directories in which a denied glob may come to match: watched, and listed when they are added
+// and when something was made in them. What matches gets a mask; directories that could hold
+// matches are added in turn, up to a bound, on the file system of the first one only.
+//
+// A directory that changes all the time is not listed for each change: the next listing waits some
+// milliseconds, and longer where listing takes long.
 #pragma once
+
+#include <sys/stat.h>
 
 #include <cstdint>
 #include <string>
@@ -10,38 +15,58 @@
 #include <vector>
 
 #include "glob/glob.h"
+#include "launcher/watch_mark.h"
 
 namespace cordon::launcher {
 
 class GlobFolders {
  public:
   void Clear();
-  // Both descriptors stay the caller's.
-  void Begin(int inotify, int masks);
+  // The descriptor stays the caller's.
+  void Begin(int masks) { masks_ = masks; }
   bool AddPattern(std::string_view text, bool folded);
-  // `path` is watched from now on and read in Step(). Returns 0 or an errno. The working directory
-  // changes.
+  // `path` is watched from now on and listed in Step(). Returns 0 or an errno.
   int Add(const std::string& path);
-  bool Has(int wd) const { return folders_.contains(wd); }
-  void HandleEvent(int wd, std::uint32_t mask, std::string_view name);
-  // Reads everything once more.
-  void ReadAll();
-  bool Pending() const { return reading_ >= 0 || !to_read_.empty(); }
+  // A directory of these, or of somebody else's, was changed.
+  void Changed(int fd);
+  // Any of them may have been.
+  void AnyChanged();
+  // Milliseconds until Step() has something to do; -1: nothing as long as nothing changes.
+  int Timeout() const;
   // Compares the names of one buffer.
   void Step();
 
  private:
+  struct Folder {
+    std::string path;
+    FileId id;                        // what was there when it was added
+    std::int64_t next = 0;            // not to be listed before (microseconds)
+    struct statx_timestamp listed{};  // its time of change then
+    bool listed_exactly = false;      // a later change has another time
+    bool wanted = false, only_if_changed = false;
+  };
   bool Matches(std::string_view path) const;
+  bool IsKnown(const std::string& path, const FileId& id) const;
   bool CouldMatchBelow(std::string_view path) const;
-  void Judge(const std::string& folder, int fd, const char* name, bool maybe_directory);
-  void AddBelow(const std::string& path, int parent, const char* name);
+  void Judge(const char* name, bool maybe_directory);
+  void AddBelow(const std::string& path, const char* name);
+  void Want(int fd, Folder& folder);
+  void Drop(int fd);
+  void DropGone();
+  void Begin();
+  void End();
 
-  int inotify_ = -1, masks_ = -1;
+  int masks_ = -1;
   std::vector<glob::Pattern> patterns_;
-  std::unordered_map<int, std::string> folders_;  // by watch; the path that it had last
-  std::vector<int> to_read_;
-  int reading_ = -1;  // descriptor of the directory `folder_`
-  std::string folder_;
+  std::unordered_map<int, Folder> folders_;  // by descriptor
+  std::unordered_map<std::string, int> by_path_;
+  std::vector<int> wanted_;
+  std::size_t sweep_at_ = 0;
+  // The listing that is under way: of a descriptor of its own.
+  int listing_ = -1, listed_ = -1;
+  std::string listed_path_;
+  std::uint64_t listed_device_ = 0;
+  std::int64_t begun_ = 0;
   bool full_ = false;
 };
 

@@ -16,6 +16,7 @@
 namespace cordon::launcher {
 namespace {
 
+constexpr unsigned kLook = STATX_TYPE | STATX_MODE | STATX_INO | STATX_MTIME | STATX_CTIME;
 constexpr std::uint32_t kNoExecAttribute = 2;  // jail::Operation::kNoExec
 constexpr int kRounds = 16;  // a name that is replaced faster than this is left to its next event
 
@@ -31,9 +32,7 @@ Shows WhatShows(int parent, const char* name, const struct statx& seen) {
   bool there = LookAtName(plain, name, below);
   ::close(plain);
   if (!there) return Shows::kUnknown;
-  bool same = below.stx_ino == seen.stx_ino && below.stx_dev_major == seen.stx_dev_major &&
-              below.stx_dev_minor == seen.stx_dev_minor;
-  return same ? Shows::kThis : Shows::kAnother;
+  return IdOf(below) == IdOf(seen) ? Shows::kThis : Shows::kAnother;
 }
 
 // 0, or an errno.
@@ -68,8 +67,12 @@ int Attach(const Spot& spot, int masks, std::uint32_t mode) {
 }  // namespace
 
 bool LookAtName(int parent, const char* name, struct statx& out) {
-  return ::statx(parent, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
-                 STATX_TYPE | STATX_MODE | STATX_INO, &out) == 0;
+  return ::statx(parent, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC, kLook,
+                 &out) == 0;
+}
+
+bool LookAtDescriptor(int fd, struct statx& out) {
+  return ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, kLook, &out) == 0;
 }
 
 int OpenDirectory(int parent, const char* name, int flags) {
@@ -80,8 +83,11 @@ int OpenDirectory(int parent, const char* name, int flags) {
 }
 
 // After each mount it is looked at again, for the name may have been replaced meanwhile: a mount
-// that was put on what is gone by now is gone with it, or shows the earlier file.
-Outcome PutMount(const Spot& spot, int masks, bool first) {
+// that was put on what is gone by now is gone with it, or shows the earlier file. A mount that was
+// compared once stays right, because it goes with what it stands on.
+Outcome PutMount(const Spot& spot, int masks, FileId& known) {
+  const FileId good = known;
+  known = {};
   for (int round = 0; round < kRounds; ++round) {
     struct statx now{};
     if (!LookAtName(spot.parent, spot.name, now))
@@ -92,16 +98,17 @@ Outcome PutMount(const Spot& spot, int masks, bool first) {
       return Outcome::kFailed;
     }
     if (IsMountPoint(now)) {
-      // The plan's own mounts of the start were made in one go from what they stand on.
-      if (spot.action != WatchAction::kSelf || first) return Outcome::kCovered;
+      known = IdOf(now);
+      if (spot.action != WatchAction::kSelf || (round == 0 && known == good))
+        return Outcome::kCovered;
       const Shows shows = WhatShows(spot.parent, spot.name, now);
       if (shows == Shows::kThis || (shows == Shows::kUnknown && round > 0))
         return Outcome::kCovered;
+      known = {};
       if (::fchdir(spot.parent) != 0 || ::umount2(spot.name, MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
         return Outcome::kFailed;
       continue;
     }
-    first = false;
     errno = Attach(spot, masks, now.stx_mode);
     const bool changed =  // between the look and the mount
         errno == ENOENT || errno == ENOTDIR || errno == EINVAL || errno == ESTALE;
@@ -113,8 +120,11 @@ Outcome PutMount(const Spot& spot, int masks, bool first) {
 
 void SayWeaker(Weaker what, int error, const char* path) {
   static int left = 8;
-  if (left == 0) return;
+  static bool said_at_all = false;
+  const bool at_all = what == Weaker::kNotWatched && (error == EINVAL || error == EMFILE);
+  if (left == 0 || (at_all && said_at_all)) return;
   --left;
+  said_at_all = said_at_all || at_all;
   char payload[3 * sizeof(std::uint32_t) + PATH_MAX];
   const std::size_t length = ::strnlen(path, PATH_MAX - 1);
   const std::uint32_t head[3] = {static_cast<std::uint32_t>(what),

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <linux/stat.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 
 #include <cstdint>
+
+#include "launcher/watch_mark.h"
 
 namespace cordon::launcher {
 
@@ -23,23 +24,22 @@ struct Spot {
 enum class Outcome { kAbsent, kCovered, kFailed };
 
 // A link is not followed: the mount goes on the link itself. `masks`: the directory of the
-// session's masks, a mount of this namespace. `first`: a mount that is found is one of the plan's,
-// made from what it stands on. kFailed leaves errno. The working directory may be `parent`
+// session's masks, a mount of this namespace. `known`, for kSelf: what the mount shows that was
+// found to cover the name; such a one is taken as good, any other is compared with what it stands
+// on. It becomes what is shown now. kFailed leaves errno. The working directory may be `parent`
 // afterwards.
-Outcome PutMount(const Spot& spot, int masks, bool first);
+Outcome PutMount(const Spot& spot, int masks, FileId& known);
 
 // The name itself, not what a link leads to. Asks no server, of a network file system or of masks:
 // init must not wait for one. False with errno.
 bool LookAtName(int parent, const char* name, struct statx& out);
+bool LookAtDescriptor(int fd, struct statx& out);
 
 // Directory `name` in `parent` (or an absolute path); no component may be a link. -1 with errno.
 int OpenDirectory(int parent, const char* name, int flags);
 
-// What inotify tells of a directory.
-inline constexpr std::uint32_t kWatchEvents =
-    IN_CREATE | IN_MOVED_TO | IN_ONLYDIR | IN_DONT_FOLLOW | IN_EXCL_UNLINK;
-
-// Tells the host that something is not held; the host makes words of it. A few times a session.
+// Tells the host that something is not held; the host makes words of it. A few times a session, and
+// that directories cannot be watched at all (EINVAL, EMFILE) once.
 enum class Weaker : std::uint32_t { kNotWatched, kNotMounted };
 void SayWeaker(Weaker what, int error, const char* path);
 

@@ -94,6 +94,7 @@ void Broker::EnterSession() {
   struct stat st{};
   session_.walker = std::make_unique<Walker>(::stat("/proc", &st) == 0 ? st.st_dev : 0);
   if (::fchdir(proc.get()) != 0) Fail(errno);
+  KeepOuterProc(proc.release());
 }
 
 // CAP_SYS_PTRACE reaches the memory and descriptors of the session's processes, also where Yama
@@ -126,6 +127,9 @@ void Broker::Start() {
   ::signal(SIGPIPE, SIG_IGN);
   // A file that a limit would cut is the caller's matter.
   ::signal(SIGXFSZ, SIG_IGN);
+  struct sigaction nothing{};  // it ends a call that waits, so that none is to be restarted
+  nothing.sa_handler = [](int) {};
+  ::sigaction(SIGALRM, &nothing, nullptr);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     limit.rlim_cur = limit.rlim_max;

@@ -15,7 +15,7 @@ namespace cordon::notify {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kMostKept = 4096;
+constexpr std::size_t kMostKept = 256;  // a descriptor each
 
 // A thread other than the first has no pidfd of its own before Linux 6.9.
 UniqueFd OpenPidfd(pid_t thread, pid_t (*process)(const Caller&), const Caller& caller) {

@@ -190,11 +190,13 @@ bool SendAnswer(const Caller& caller, Answer& answer) {
   }
   // Added, our copy closed, then answered: else the file would still be open here when the caller
   // goes on, and could not be executed, unlocked or seen as closed (12.9).
-  int added =
-      AddDescriptor(caller.listener(), caller.id(), answer.descriptor.get(), answer.close_on_exec);
+  const bool at_once = answer.at_once;
+  int added = AddDescriptor(caller.listener(), caller.id(), answer.descriptor.get(),
+                            answer.close_on_exec, at_once);
   int error = added < 0 ? errno : 0;
   answer.descriptor.reset();
   if (error == ENOENT) return false;
+  if (at_once && error == 0) return true;
   if (error != 0 && answer.made_in.valid())
     ::unlinkat(answer.made_in.get(), answer.made_name.c_str(), 0);
   return Respond(caller.listener(), caller.id(), added, error, 0);

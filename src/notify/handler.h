@@ -25,18 +25,20 @@ struct Answer {
   std::int64_t value = 0;
   UniqueFd descriptor{};
   bool close_on_exec = false;
+  // kDescriptor: the answer may come before the broker has closed its copy (SendAnswer).
+  bool at_once = false;
   // Where kDescriptor made a new file: it is taken away again when the caller has no room for the
   // descriptor.
   UniqueFd made_in{};
   std::string made_name{};
 
-  static Answer Error(int error) { return {Kind::kResult, error, 0, {}, false, {}, {}}; }
-  static Answer Value(std::int64_t value) { return {Kind::kResult, 0, value, {}, false, {}, {}}; }
+  static Answer Error(int error) { return {Kind::kResult, error, 0, {}, false, false, {}, {}}; }
+  static Answer Value(std::int64_t value) { return {Kind::kResult, 0, value, {}, false, false, {}, {}}; }
   // What a system call returned: -1 with errno, or a value.
   static Answer Of(long result);
-  static Answer Continue() { return {Kind::kContinue, 0, 0, {}, false, {}, {}}; }
-  static Answer Deferred() { return {Kind::kDeferred, 0, 0, {}, false, {}, {}}; }
-  static Answer Gone() { return {Kind::kGone, 0, 0, {}, false, {}, {}}; }
+  static Answer Continue() { return {Kind::kContinue, 0, 0, {}, false, false, {}, {}}; }
+  static Answer Deferred() { return {Kind::kDeferred, 0, 0, {}, false, false, {}, {}}; }
+  static Answer Gone() { return {Kind::kGone, 0, 0, {}, false, false, {}, {}}; }
 };
 
 class Handler {
@@ -60,7 +62,8 @@ class Handler {
   Answer Perform(const Place& place, int flags, mode_t mode);
   Answer Truncate();
   Answer Reopen(const UniqueFd& object, bool waits, int flags);
-  bool MayWriteLinked(const Place& place);
+  // `object`: an O_PATH descriptor of a file with more than one name, of which `path` is one.
+  bool MayWriteLinked(int object, const std::string& path);
   int OwnDescriptor(const Place& place) const;
   policy::NameVerdict WriteOpenFile(const Target& target);
 
@@ -72,6 +75,8 @@ class Handler {
   Answer Rename(int from, std::uint64_t from_address, int to, std::uint64_t to_address,
                 unsigned flags);
   Answer ReplaceConfig(const Place& from, const Place& to);
+  void NoteMoveAcross(const Place& from, policy::FileKind kind, const Place& to,
+                      policy::FileKind replaced);
   Answer RemoveDirectory(int directory, std::uint64_t address);
 
   // sockets.cc

@@ -49,10 +49,12 @@ inline bool Respond(int listener, std::uint64_t id, std::int64_t value, int erro
   buffer.response = {id, error != 0 ? 0 : value, -error, flags};
   return ::ioctl(listener, SECCOMP_IOCTL_NOTIF_SEND, &buffer) == 0;
 }
-// The number in the caller, or -1 with errno.
-inline int AddDescriptor(int listener, std::uint64_t id, int fd, bool close_on_exec) {
+// The number in the caller, or -1 with errno. `answer`: the call returns it at once.
+inline int AddDescriptor(int listener, std::uint64_t id, int fd, bool close_on_exec, bool answer) {
+  constexpr std::uint32_t kSend = 1u << 1;  // SECCOMP_ADDFD_FLAG_SEND, Linux 5.14
   seccomp_notif_addfd add{};
   add.id = id;
+  add.flags = answer ? kSend : 0;
   add.srcfd = static_cast<std::uint32_t>(fd);
   add.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
   return ::ioctl(listener, SECCOMP_IOCTL_NOTIF_ADDFD, &add);

@@ -47,7 +47,6 @@ LinkResult ReceiveLink(int socket, LinkMessage& message, bool wait) {
   do {
     n = ::recvmsg(socket, &msg, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
   } while (n < 0 && errno == EINTR);
-  if (n == 0) return LinkResult::kEndOfFile;
   if (n < 0) return errno == EAGAIN ? LinkResult::kNothing : LinkResult::kEndOfFile;
   message = LinkMessage{};
   for (cmsghdr* c = CMSG_FIRSTHDR(&msg); c != nullptr; c = CMSG_NXTHDR(&msg, c)) {
@@ -59,6 +58,7 @@ LinkResult ReceiveLink(int socket, LinkMessage& message, bool wait) {
       message.fds.emplace_back(fd);
     }
   }
+  if (n == 0) return LinkResult::kEndOfFile;
   if (n < static_cast<ssize_t>(sizeof(MessageHeader)) || (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
     return LinkResult::kBroken;
   std::memcpy(&message.header, buffer, sizeof(MessageHeader));
@@ -72,8 +72,7 @@ LinkResult ReceiveLink(int socket, LinkMessage& message, bool wait) {
 bool SendLink(int socket, jail::wire::Type type, std::uint32_t number, std::string_view payload,
               const std::vector<int>& fds) {
   MessageHeader header{type, number, static_cast<std::uint32_t>(payload.size()), 0};
-  iovec iov[2] = {{&header, sizeof header},
-                  {const_cast<char*>(payload.data()), payload.size()}};
+  iovec iov[2] = {{&header, sizeof header}, {const_cast<char*>(payload.data()), payload.size()}};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
   msghdr msg{};
   msg.msg_iov = iov;

@@ -116,11 +116,13 @@ TEST_F(LinkTest, CutMessagesBreakIt) {
   EXPECT_EQ(Receive(), LinkResult::kMessage) << "and the next one is whole again";
 }
 
-TEST_F(LinkTest, TooManyDescriptorsBreakItAndNoneIsKept) {
+TEST_F(LinkTest, NoDescriptorIsKeptOfAMessageThatIsNotTaken) {
   const UniqueFd file = FileOf("text");
   const std::size_t before = OpenDescriptors();
   SendRaw(Message(0, 0), std::vector<int>(kMaxDescriptors + 1, file.get()));
   EXPECT_EQ(Receive(), LinkResult::kBroken);
+  SendRaw("", {file.get(), file.get()});
+  EXPECT_EQ(Receive(), LinkResult::kEndOfFile);
   message_ = LinkMessage{};
   EXPECT_EQ(OpenDescriptors(), before);
 }

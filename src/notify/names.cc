@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "notify/handler.h"
+#include "notify/parse.h"
 
 #ifndef RENAME_NOREPLACE
 #define RENAME_NOREPLACE 1u
@@ -192,6 +193,18 @@ Answer Handler::MakeLink(int from, std::uint64_t from_address, int to, std::uint
   return answer;
 }
 
+// A program that hears EXDEV removes what stands at the new place and copies. Removing asks nobody,
+// so that what forbids the move must be said here.
+void Handler::NoteMoveAcross(const Place& from, FileKind kind, const Place& to, FileKind replaced) {
+  if (from.Special() || to.Special()) return;
+  const NameVerdict verdict = session_.judge->Rename(from.path, kind, to.path, replaced);
+  if (verdict.allowed) return;
+  if (session_.judge->Remove(from.path, kind).allowed)
+    Report(verdict, Action::kFileCreate, to.path, EXDEV);
+  else
+    Report(verdict, Action::kFileUnlink, from.path, EXDEV);
+}
+
 Answer Handler::Rename(int from, std::uint64_t from_address, int to, std::uint64_t to_address,
                        unsigned flags) {
   constexpr unsigned kExchange = RENAME_EXCHANGE, kNoReplace = RENAME_NOREPLACE;
@@ -201,19 +214,27 @@ Answer Handler::Rename(int from, std::uint64_t from_address, int to, std::uint64
   std::string from_path;
   if (int error = caller_.ReadString(from_address, from_path); error != 0)
     return Answer::Error(error);
-  Place source = session_.walker->Resolve(caller_, from, from_path);
-  Place target = Read(to, to_address);
-  if (target.error == ESRCH) return Answer::Gone();
+  Place source = session_.walker->Resolve(caller_, from, from_path), target;
+  target.error = caller_.ReadString(to_address, raw_);
+  if (target.error == 0)
+    target = session_.walker->ResolveBeside(caller_, to, raw_, source, from, from_path);
+  if (!caller_.Valid()) return Answer::Gone();
   if (source.error != 0) return Answer::Error(source.error);
-  if (target.error != 0) return Answer::Error(target.error);
-  if (!SameMount(source.directory, target.directory)) return Answer::Error(EXDEV);
-  if (source.Special() || target.Special())
-    return Answer::Of(::syscall(SYS_renameat2, source.directory.get(), source.name.c_str(),
-                                target.directory.get(), target.name.c_str(), flags));
   struct stat source_st{}, target_st{};
   int source_error = 0, target_error = ENOENT;
   const FileKind kind = KindAt(source, &source_st, &source_error);
+  // A directory that may not be searched ends the way there, before the other end is looked at.
+  if (kind == FileKind::kMissing && source_error == EACCES) return Answer::Error(EACCES);
+  if (target.error != 0) return Answer::Error(target.error);
   const FileKind replaced = KindAt(target, &target_st, &target_error);
+  if (replaced == FileKind::kMissing && target_error == EACCES) return Answer::Error(EACCES);
+  if (!SameMount(source.directory, target.directory)) {
+    if (kind != FileKind::kMissing) NoteMoveAcross(source, kind, target, replaced);
+    return Answer::Error(EXDEV);
+  }
+  if (source.Special() || target.Special())
+    return Answer::Of(::syscall(SYS_renameat2, source.directory.get(), source.name.c_str(),
+                                target.directory.get(), target.name.c_str(), flags));
   if (kind == FileKind::kMissing) return Answer::Error(source_error);
   if (replaced == FileKind::kMissing && target_error != ENOENT) return Answer::Error(target_error);
   if ((flags & kNoReplace) != 0 && replaced != FileKind::kMissing) return Answer::Error(EEXIST);
@@ -249,8 +270,10 @@ Answer Handler::Rename(int from, std::uint64_t from_address, int to, std::uint64
                                        source.NameForCall().c_str(), target.directory.get(),
                                        target.NameForCall().c_str(), flags));
   if (answer.error != 0) return answer;
-  session_.judge->Moved(source.path, target.path, kind);
-  if (exchange) session_.judge->Moved(target.path, source.path, replaced);
+  if (exchange)
+    session_.judge->Exchanged(source.path, target.path);
+  else
+    session_.judge->Moved(source.path, target.path, kind);
   Note(verdict, target.path);
   return answer;
 }
@@ -274,7 +297,8 @@ Answer Handler::ReplaceConfig(const Place& from, const Place& to) {
   if (!verdict.allowed) return Refuse(verdict, Action::kFileWrite, to.path);
   char name[48];
   static unsigned counter = 0;
-  std::snprintf(name, sizeof name, ".cordon-config-%d-%u", ::getpid(), ++counter);
+  std::snprintf(name, sizeof name, "%s%d-%u", policy::NameJudge::kConfigCopy.data(), ::getpid(),
+                ++counter);
   UniqueFd copy = OpenAt2(to.directory.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600,
                           RESOLVE_NO_SYMLINKS);
   if (!copy.valid()) return Answer::Error(errno);
@@ -305,14 +329,18 @@ Answer Handler::RemoveDirectory(int directory, std::uint64_t address) {
     int error = 0;
     const FileKind kind = KindAt(place, nullptr, &error);
     if (kind == FileKind::kMissing) return Answer::Error(error);
+    // There only the process itself gets so far as to hear what it is.
+    if (ParseProcDescriptor(place.path)) return Answer::Error(ENOTDIR);
     NameVerdict verdict = session_.judge->Remove(place.path, FileKind::kDirectory);
     if (!verdict.allowed)
       return Refuse(verdict, Action::kFileUnlink, place.path,
                     kind == FileKind::kDirectory ? 0 : ENOTDIR);
     if (IsMountPoint(place)) return Answer::Error(EBUSY);
   }
-  return Answer::Of(
-      ::unlinkat(place.directory.get(), place.NameForCall().c_str(), AT_REMOVEDIR));
+  Answer answer =
+      Answer::Of(::unlinkat(place.directory.get(), place.NameForCall().c_str(), AT_REMOVEDIR));
+  if (answer.error == 0 && !place.Special()) session_.judge->Removed(place.path);
+  return answer;
 }
 
 }  // namespace cordon::notify

@@ -59,13 +59,15 @@ bool IsPlainDevice(dev_t device) {
   return false;
 }
 
-// Files of protected and denied paths, and in those that are directories, up to a bound.
+// Files of protected and denied paths, and in those that are directories, up to a bound. Not known
+// where somebody has closed the way to one: that is looked for again the next time.
 void FindProtectedFiles(SessionState& session) {
   int budget = 20'000;
   session.protected_files_known = true;
   const auto add = [&](const std::string& path, const policy::Rule* rule) {
     UniqueFd fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     FileIdentity identity;
+    if (!fd.valid() && errno == EACCES) session.protected_files_known = false;
     if (fd.valid() && IdentityOf(fd.get(), identity)) session.protected_files.emplace(identity, rule);
   };
   for (const policy::Rule& rule : session.policy.rules) {
@@ -73,7 +75,7 @@ void FindProtectedFiles(SessionState& session) {
       continue;
     std::vector<std::string> directories;
     for (const policy::ExistingPath& e : rule.existing) {
-      if (e.kind == FileKind::kFile) add(e.path, &rule);
+      add(e.path, &rule);
       if (e.kind == FileKind::kDirectory) directories.push_back(e.path);
     }
     while (!directories.empty() && budget > 0) {
@@ -134,16 +136,21 @@ Answer Handler::OpenPlace(Place place, int flags, mode_t mode) {
         const bool there = exclusive && KindAt(place) != FileKind::kMissing;
         return Refuse(verdict, Action::kFileCreate, place.path, there ? EEXIST : 0);
       }
-      Answer answer = Perform(place, flags, mode);
+      // Exclusive: what somebody else puts there in between was not judged, and may be a pipe, whose
+      // opening would block.
+      Answer answer = Perform(place, flags | O_EXCL, mode);
       if (answer.kind == Answer::Kind::kDescriptor) {
+        // Two changes of processes less. Nobody else has this file yet, and to execute it is to ask
+        // the broker, which has closed its copy by then. One that is opened for reading as well may
+        // be a lock file, which must be free as soon as the caller closes it.
+        answer.at_once = (flags & O_ACCMODE) == O_WRONLY;
         answer.made_in = std::move(place.directory);
         answer.made_name = place.name;
         session_.judge->Made(place.path, FileKind::kFile);
         Note(verdict, place.path);
       }
-      // Something else was put there in between: look again.
-      const bool again = answer.kind == Answer::Kind::kResult && answer.error == ELOOP;
-      if (!again) return answer;
+      const bool there = answer.kind == Answer::Kind::kResult && answer.error == EEXIST;
+      if (!there || exclusive) return answer;
       continue;
     }
     if (kind != FileKind::kSymlink) return OpenExisting(place, st, flags, mode);
@@ -233,8 +240,11 @@ Answer Handler::OpenExisting(Place& place, const struct stat& st, int flags, mod
   if (writes) {
     NameVerdict verdict = session_.judge->Write(place.path);
     if (!verdict.allowed) return Refuse(verdict, Action::kFileWrite, place.path);
-    if (st.st_nlink > 1 && S_ISREG(st.st_mode) && !MayWriteLinked(place))
-      return Answer::Error(EROFS);
+    if (st.st_nlink > 1 && S_ISREG(st.st_mode)) {
+      UniqueFd object(
+          ::openat(place.directory.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+      if (!MayWriteLinked(object.get(), place.path)) return Answer::Error(EROFS);
+    }
     Note(verdict, place.path);
   }
   const bool may_wait = (flags & O_NONBLOCK) == 0;
@@ -259,15 +269,20 @@ Answer Handler::OpenExisting(Place& place, const struct stat& st, int flags, mod
 }
 
 // Another name of a file that is protected under one of its names (12.19).
-bool Handler::MayWriteLinked(const Place& place) {
+bool Handler::MayWriteLinked(int object, const std::string& path) {
   if (!session_.protected_files_known) FindProtectedFiles(session_);
-  UniqueFd fd(::openat(place.directory.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   FileIdentity identity;
-  if (!fd.valid() || !IdentityOf(fd.get(), identity)) return false;
+  if (object < 0 || !IdentityOf(object, identity)) return false;
+  NameVerdict verdict{false, nullptr, "another name of a protected file", false, false};
   auto it = session_.protected_files.find(identity);
-  if (it == session_.protected_files.end()) return true;
-  NameVerdict verdict{false, it->second, "another name of a protected file", false, false};
-  Report(verdict, Action::kFileWrite, place.path, EROFS);
+  if (it != session_.protected_files.end()) {
+    verdict.rule = it->second;
+  } else if (session_.protected_files_known) {
+    return true;
+  } else {
+    verdict.reason = "a protected file, the way to which is closed, may be the same file";
+  }
+  Report(verdict, Action::kFileWrite, path, EROFS);
   return false;
 }
 
@@ -326,6 +341,8 @@ Answer Handler::OpenMagic(const Place& place, int flags) {
   if (S_ISREG(target.st.st_mode) && Writes(flags) && !open_for_writing) {
     NameVerdict verdict = WriteOpenFile(target);
     if (!verdict.allowed) return Refuse(verdict, Action::kFileWrite, target.path);
+    if (target.st.st_nlink > 1 && !MayWriteLinked(target.object.get(), target.path))
+      return Answer::Error(EROFS);
   }
   if (S_ISCHR(target.st.st_mode) && !IsPlainDevice(target.st.st_rdev))
     return Refuse(Refusal("this device is not opened on behalf of a command"), Action::kFileWrite,
@@ -410,11 +427,8 @@ Answer Handler::Truncate() {
     NameVerdict verdict =
         target.magic ? WriteOpenFile(target) : session_.judge->Write(target.path);
     if (!verdict.allowed) return Refuse(verdict, Action::kFileWrite, target.path);
-    FileIdentity identity;
-    if (target.st.st_nlink > 1 && IdentityOf(target.object.get(), identity)) {
-      Place again = session_.walker->Resolve(caller_, AT_FDCWD, target.path);
-      if (again.error != 0 || !MayWriteLinked(again)) return Answer::Error(EROFS);
-    }
+    if (target.st.st_nlink > 1 && !MayWriteLinked(target.object.get(), target.path))
+      return Answer::Error(EROFS);
     Note(verdict, target.path);
   }
   // The limit is the caller's own, and so is the signal.
@@ -431,12 +445,8 @@ Answer Handler::Truncate() {
     std::snprintf(again, sizeof again, "self/fd/%d", fd);
     return Answer::Of(::truncate(again, length));
   };
-  char again[32];
-  std::snprintf(again, sizeof again, "self/fd/%d", fd);
   // As above: a lease is waited for.
-  if (!S_ISREG(target.st.st_mode)) return truncate();
-  UniqueFd probe(::open(again, O_WRONLY | O_NONBLOCK | O_CLOEXEC));
-  return !probe.valid() && errno == EWOULDBLOCK ? InHelper(truncate) : truncate();
+  return S_ISREG(target.st.st_mode) ? InHelper(truncate) : truncate();
 }
 
 }  // namespace cordon::notify

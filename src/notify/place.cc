@@ -1,6 +1,7 @@
 #include "notify/place.h"
 
 #include <dirent.h>
+#include <sys/syscall.h>
 
 #include <cerrno>
 #include <climits>
@@ -14,6 +15,7 @@ namespace cordon::notify {
 namespace {
 
 constexpr int kPathFlags = O_PATH | O_CLOEXEC;
+int outer_proc = -1;
 
 Place Fail(int error) {
   Place place;
@@ -80,8 +82,25 @@ std::string NameOf(int fd) {
   char link[32];
   std::snprintf(link, sizeof link, "self/fd/%d", fd);
   std::string name = LinkText(AT_FDCWD, link);
-  if (!name.empty() || errno != ENAMETOOLONG) return name;
+  struct stat st{};
+  if (!name.empty() || errno != ENAMETOOLONG || ::fstat(fd, &st) != 0 || !S_ISDIR(st.st_mode))
+    return name;
   return NameUpwards(fd);
+}
+
+void KeepOuterProc(int proc) { outer_proc = proc; }
+
+std::string NameOfDirectory(int fd) {
+  // Refused where the caller could not search it either.
+  if (outer_proc < 0 || ::fchdir(fd) != 0) return NameOf(fd);
+  char text[PATH_MAX];
+  const long n = ::syscall(SYS_getcwd, text, sizeof text);
+  const int error = errno;
+  // Every look-up of a caller starts there.
+  if (::fchdir(outer_proc) != 0) ::_exit(1);
+  // One that was removed still has the name it had, and one that is too long is put together.
+  if (n <= 1) return error == ENOENT || error == ERANGE || error == ENAMETOOLONG ? NameOf(fd) : "";
+  return text[0] == '/' ? std::string(text, static_cast<std::size_t>(n) - 1) : std::string();
 }
 
 // What /proc/self and /proc/thread-self mean to the caller.
@@ -188,13 +207,33 @@ Place Walker::Resolve(const Caller& caller, int directory, std::string_view path
   Place place;
   place.directory = OpenDirectory(caller, directory, split.parent);
   if (!place.directory.valid()) return Fail(errno);
-  place.path = NameOf(place.directory.get());
+  place.path = NameOfDirectory(place.directory.get());
   if (place.path.empty() || place.path.front() != '/') return Fail(ENOENT);
   place.name = std::move(split.name);
   place.slash = split.slash;
   place.root = path.find_first_not_of('/') == std::string_view::npos;
   if (place.path.size() > 1) place.path += '/';
   place.path += place.name;
+  return place;
+}
+
+Place Walker::ResolveBeside(const Caller& caller, int directory, std::string_view path,
+                            const Place& first, int first_directory,
+                            std::string_view first_path) const {
+  if (path.empty() || first_path.empty() || first.error != 0)
+    return Resolve(caller, directory, path);
+  Split split = SplitPath(path);
+  const bool absolute = split.parent.starts_with('/');
+  const bool same =
+      split.parent == SplitPath(first_path).parent && (absolute || directory == first_directory);
+  if (!same) return Resolve(caller, directory, path);
+  Place place;
+  place.directory = UniqueFd(::fcntl(first.directory.get(), F_DUPFD_CLOEXEC, 0));
+  if (!place.directory.valid()) return Fail(errno);
+  place.path = first.path.substr(0, first.path.size() - first.name.size()) + split.name;
+  place.name = std::move(split.name);
+  place.slash = split.slash;
+  place.root = path.find_first_not_of('/') == std::string_view::npos;
   return place;
 }
 
@@ -238,7 +277,7 @@ bool Walker::Follow(const Caller& caller, Place& place) const {
     return true;
   }
   place.directory = std::move(next);
-  place.path = NameOf(place.directory.get());
+  place.path = NameOfDirectory(place.directory.get());
   if (place.path.empty() || place.path.front() != '/') {
     place.error = ENOENT;
     return true;
@@ -273,7 +312,9 @@ Target Walker::Open(const Caller& caller, Place place) const {
     target.magic = true;
     break;
   }
+  // The kernel tells no name of a file that is longer than a path may be.
   target.path = NameOf(target.object.get());
+  if (target.path.empty() && !target.magic) target.path = place.path;
   if (place.slash && !S_ISDIR(target.st.st_mode)) target.error = ENOTDIR;
   return target;
 }

@@ -49,6 +49,10 @@ class Walker {
   explicit Walker(dev_t proc_device) : proc_device_(proc_device) {}
 
   Place Resolve(const Caller& caller, int directory, std::string_view path) const;
+  // The second path of one call. Where it goes through the very same words as `first`, which was
+  // resolved from `first_path` for this call, it has the same directory.
+  Place ResolveBeside(const Caller& caller, int directory, std::string_view path,
+                      const Place& first, int first_directory, std::string_view first_path) const;
   // Follows the link at `place` one step; `place` is then where its text leads. False: it leads to
   // something that is no path (a magic link): Open() has it.
   // REQUIRES: the last component is a symbolic link.
@@ -69,6 +73,12 @@ class Walker {
 
 // Canonical name of an O_PATH descriptor, from the outer /proc; "" when there is none.
 std::string NameOf(int fd);
+// The same of a directory, in 1.1 microseconds instead of 2.7; "" also where no path leads to it
+// from the session's root.
+std::string NameOfDirectory(int fd);
+// The outer /proc, which is and stays the working directory: NameOfDirectory leaves it for a
+// moment. `proc` stays open. Without this call NameOfDirectory is NameOf.
+void KeepOuterProc(int proc);
 
 inline constexpr int kMostLinks = 40;  // MAXSYMLINKS
 

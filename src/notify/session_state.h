@@ -8,6 +8,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "notify/caller.h"
@@ -34,6 +35,26 @@ struct FileIdentityHash {
 // Of an open descriptor (O_PATH will do). False: it cannot be told.
 bool IdentityOf(int fd, FileIdentity& out);
 
+// The unix sockets that commands bound lately: a storm of them takes no memory without end. One
+// that is connected to counts as new.
+class OwnSockets {
+ public:
+  void Add(const FileIdentity& socket) {
+    constexpr std::size_t kMost = 16 * 1024;
+    if (recent_.size() >= kMost) older_ = std::exchange(recent_, {});
+    recent_.insert(socket);
+  }
+  bool Has(const FileIdentity& socket) {
+    if (recent_.contains(socket)) return true;
+    if (older_.erase(socket) == 0) return false;
+    Add(socket);
+    return true;
+  }
+
+ private:
+  std::unordered_set<FileIdentity, FileIdentityHash> recent_, older_;
+};
+
 // Programs that must not start: their start is reported (the mounts refuse it).
 struct RefusedProgram {
   std::string path;
@@ -56,8 +77,7 @@ struct SessionState {
   std::unordered_set<std::string> refused_names;                     // their base names
   std::unique_ptr<Walker> walker;
   std::unique_ptr<Reporter> reporter;
-  // Unix sockets that commands bound.
-  std::unordered_set<FileIdentity, FileIdentityHash> own_sockets;
+  OwnSockets own_sockets;
   // Files of protected and denied paths, for writes through an old hard link; filled on first use.
   std::unordered_map<FileIdentity, const policy::Rule*, FileIdentityHash> protected_files;
   bool protected_files_known = false;

@@ -1,5 +1,6 @@
 // connect(2) and bind(2) on behalf of a command (12.17).
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <algorithm>
@@ -66,12 +67,20 @@ Answer Handler::ConnectCopy(UniqueFd socket, const char* address, unsigned lengt
     }
     return answer;
   };
-  return blocks ? InHelper(connect) : connect();
+  if (blocks) return InHelper(connect);
+  // Another thread of the caller's may make the socket a blocking one before the call is made: the
+  // timer ends the waiting (SIGALRM has a handler that does nothing).
+  constexpr suseconds_t kPatience = 50'000;
+  const itimerval watch{{0, kPatience}, {0, kPatience}}, none{};
+  ::setitimer(ITIMER_REAL, &watch, nullptr);
+  Answer answer = connect();
+  ::setitimer(ITIMER_REAL, &none, nullptr);
+  return answer.error == EINTR ? InHelper(connect) : std::move(answer);
 }
 
 bool Handler::MayConnect(const Target& target, NameVerdict& verdict) const {
   FileIdentity identity;
-  if (IdentityOf(target.object.get(), identity) && session_.own_sockets.count(identity) != 0)
+  if (IdentityOf(target.object.get(), identity) && session_.own_sockets.Has(identity))
     return true;
   const std::string host = session_.policy.HostPath(target.path);
   const policy::PathState state = session_.policy.Look(host);
@@ -185,7 +194,7 @@ Answer Handler::BindUnix(UniqueFd socket, std::string_view address, std::string_
     ::shutdown(socket.get(), SHUT_RDWR);
     return Answer::Error(EACCES);
   }
-  session_.own_sockets.insert(identity);
+  session_.own_sockets.Add(identity);
   session_.judge->Made(place.path, FileKind::kOther);
   return answer;
 }

@@ -56,7 +56,8 @@ class Parser {
     while (true) {
       if (AtEnd()) return false;
       const char c = Next();
-      if (c == ']') return !section_.empty();
+      // An empty subsection is another section to git than none.
+      if (c == ']') return !section_.empty() && (!dotted || !subsection_.empty());
       if (IsSpace(c)) return !dotted && !section_.empty() && Subsection(c);
       if (c == '.' && !dotted && !section_.empty()) {
         dotted = true;
@@ -82,7 +83,7 @@ class Parser {
       if (c == '\n') return false;
       subsection_ += c;
     }
-    return !AtEnd() && Next() == ']';
+    return !subsection_.empty() && !AtEnd() && Next() == ']';
   }
 
   bool Key(char c, std::vector<GitConfigEntry>* out) {

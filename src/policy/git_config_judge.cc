@@ -200,6 +200,7 @@ bool IsPlainGitUrl(std::string_view url) {
     if (url.substr(colon + 1).starts_with('-')) return false;
     host = url.substr(0, colon);
   }
+  if (host.starts_with('-')) return false;
   const std::size_t at = host.rfind('@');
   if (at != host.npos) host.remove_prefix(at + 1);
   return !host.empty() && host.front() != '-';

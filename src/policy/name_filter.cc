@@ -157,13 +157,24 @@ bool Uncertain(std::string_view segment) {
   return !outside && (has("{,") || has(",,") || has(",}") || has("{}"));
 }
 
+// A character class that holds what also cuts alternatives, or that has no end.
+bool HasUnclearClass(std::string_view pattern) {
+  for (std::size_t at = pattern.find('['); at != std::string_view::npos;) {
+    // A "]" that stands first is one of the characters.
+    const std::size_t end = pattern.find(']', at + 2);
+    if (end == std::string_view::npos) return true;
+    if (pattern.substr(at, end - at).find_first_of("{},/\\") != std::string_view::npos) return true;
+    at = pattern.find('[', end);
+  }
+  return false;
+}
+
 }  // namespace
 
 std::vector<std::string_view> PatternSegments(std::string_view pattern) {
-  const bool classes = pattern.find('[') != std::string_view::npos;
   const bool braces = pattern.find('{') != std::string_view::npos;
   const bool slashes = pattern.find("\\/") != std::string_view::npos;
-  if ((classes && braces) || slashes) return {};
+  if ((braces && HasUnclearClass(pattern)) || slashes) return {};
   std::vector<std::string_view> segments;
   int depth = 0;
   std::size_t start = 0;

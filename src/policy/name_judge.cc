@@ -116,6 +116,8 @@ NameVerdict NameJudge::State::Judge(NameCall call) {
   call.directory = ParentPath(call.path);
   call.name = BaseName(call.path);
   if (call.name == "." || call.name == "..") return Refuse(nullptr, "no name of its own");
+  if (call.name.starts_with(kConfigCopy) && !TakesAway(call.use))
+    return Refuse(nullptr, "a git config that is being replaced");
   const DirectoryFacts& facts = Facts(call.directory);
   call.facts = &facts;
   const std::string_view folded = FoldName(call.name, &buffer);
@@ -181,46 +183,54 @@ NameJudge::NameJudge(const EffectivePolicy& policy, const FileSystem& view)
 NameJudge::~NameJudge() = default;
 
 NameVerdict NameJudge::Write(std::string_view path) {
-  NameVerdict verdict = state_->Judge({NameUse::kWrite, path});
+  NameVerdict verdict = state_->Certain([&] { return state_->Judge({NameUse::kWrite, path}); });
   if (verdict.allowed) state_->Forget(path);
   return verdict;
 }
 
 NameVerdict NameJudge::Create(std::string_view path, FileKind kind) {
-  NameVerdict verdict = state_->Judge({NameUse::kCreate, path, kind});
+  NameVerdict verdict =
+      state_->Certain([&] { return state_->Judge({NameUse::kCreate, path, kind}); });
   if (verdict.allowed) state_->Forget(path);
   return verdict;
 }
 
 NameVerdict NameJudge::Remove(std::string_view path, FileKind kind) {
-  return state_->Judge({NameUse::kRemove, path, kind});
+  return state_->Certain([&] { return state_->Judge({NameUse::kRemove, path, kind}); });
+}
+
+NameVerdict NameJudge::State::JudgeRename(std::string_view from, FileKind kind, std::string_view to,
+                                          FileKind replaced) {
+  NameVerdict source = Judge({NameUse::kMoveFrom, from, kind, to});
+  if (!source.allowed) return source;
+  NameVerdict target = Judge({NameUse::kMoveTo, to, kind, from, replaced != FileKind::kMissing});
+  if (!target.allowed || kind != FileKind::kDirectory || policy.files_disabled) return target;
+  NameVerdict inside = JudgeTree(from, to);
+  return inside.allowed ? target : inside;
 }
 
 NameVerdict NameJudge::Rename(std::string_view from, FileKind kind, std::string_view to,
                               FileKind replaced) {
-  NameVerdict source = state_->Judge({NameUse::kMoveFrom, from, kind, to});
-  if (!source.allowed) return source;
   NameVerdict target =
-      state_->Judge({NameUse::kMoveTo, to, kind, from, replaced != FileKind::kMissing});
-  const bool tree = kind == FileKind::kDirectory && !state_->policy.files_disabled;
-  if (target.allowed && tree) {
-    NameVerdict inside = state_->JudgeTree(from, to);
-    if (!inside.allowed) return inside;
-  }
+      state_->Certain([&] { return state_->JudgeRename(from, kind, to, replaced); });
   if (!target.allowed) return target;
+  const bool tree = kind == FileKind::kDirectory && !state_->policy.files_disabled;
   if (!tree) state_->Forget(from);  // of a directory it goes along, with Moved
   state_->Forget(to);
   return target;
 }
 
-NameVerdict NameJudge::Link(std::string_view from, std::string_view to) {
-  NameVerdict source = state_->Judge({NameUse::kLinkFrom, from, FileKind::kFile, to});
+NameVerdict NameJudge::State::JudgeHardLink(std::string_view from, std::string_view to) {
+  NameVerdict source = Judge({NameUse::kLinkFrom, from, FileKind::kFile, to});
   if (!source.allowed) return source;
   // A hard link of a symbolic link is one more symbolic link.
-  const bool link =
-      state_->Matters(to) && state_->view.Kind(std::string(from)) == FileKind::kSymlink;
+  const bool link = Matters(to) && view.Kind(std::string(from)) == FileKind::kSymlink;
   const FileKind kind = link ? FileKind::kSymlink : FileKind::kFile;
-  NameVerdict target = state_->Judge({NameUse::kCreate, to, kind, from});
+  return Judge({NameUse::kCreate, to, kind, from});
+}
+
+NameVerdict NameJudge::Link(std::string_view from, std::string_view to) {
+  NameVerdict target = state_->Certain([&] { return state_->JudgeHardLink(from, to); });
   if (!target.allowed) return target;
   state_->Forget(from);
   state_->Forget(to);
@@ -237,7 +247,7 @@ NameVerdict NameJudge::Read(std::string_view path) {
 
 NameVerdict NameJudge::GitConfig(std::string_view path, std::string_view before,
                                  std::string_view content) {
-  return state_->JudgeConfig(path, before, content);
+  return state_->Certain([&] { return state_->JudgeConfig(path, before, content); });
 }
 
 void NameJudge::Made(std::string_view path, FileKind kind) { state_->Remember(path, kind); }
@@ -245,5 +255,11 @@ void NameJudge::Made(std::string_view path, FileKind kind) { state_->Remember(pa
 void NameJudge::Moved(std::string_view from, std::string_view to, FileKind kind) {
   state_->Move(from, to, kind);
 }
+
+void NameJudge::Exchanged(std::string_view one, std::string_view other) {
+  state_->Exchange(one, other);
+}
+
+void NameJudge::Removed(std::string_view directory) { state_->Drop(directory); }
 
 }  // namespace cordon::policy

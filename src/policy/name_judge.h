@@ -16,6 +16,9 @@
 // Places that are the session's own (private /tmp, /dev/shm, /dev, /proc, /sys, /run) are allowed:
 // the kernel decides there.
 //
+// Where the view may not be asked (somebody closed a directory on the way) nothing is allowed that
+// depends on its answer.
+//
 // Not thread-safe: one judge belongs to one broker. Speed matters: an ordinary name costs three
 // hash look-ups and a few comparisons, asks the view nothing and allocates nothing. The view is
 // asked where the name, or one above it, is the first of a rule that depends on the moment.
@@ -46,6 +49,9 @@ struct NameVerdict {
 class NameJudge {
  public:
   static constexpr std::size_t kMaxGitConfig = 256 * 1024;
+  // How the names of the broker's own copies of a git config begin: they may be taken away, and
+  // nothing else, or another broker's command would write into one before it stands in its place.
+  static constexpr std::string_view kConfigCopy = ".cordon-config-";
 
   // `view` answers about the session's view (canonical paths); both must outlive the judge.
   NameJudge(const EffectivePolicy& policy, const FileSystem& view);
@@ -71,6 +77,8 @@ class NameJudge {
   // The call was made: the judge remembers what the session made itself (repositories).
   void Made(std::string_view path, FileKind kind);
   void Moved(std::string_view from, std::string_view to, FileKind kind);
+  void Exchanged(std::string_view one, std::string_view other);
+  void Removed(std::string_view directory);
 
  private:
   struct State;

@@ -272,16 +272,38 @@ void NameJudge::State::Forget(std::string_view path) {
   std::erase_if(judged, [&](const std::string& config) { return IsAtOrBelow(config, host); });
 }
 
+// What is not remembered counts as there before.
+void NameJudge::State::AddMade(std::string_view path) {
+  if (made.size() < kMostMade) made.insert(HostPath(path));
+}
+
 void NameJudge::State::Remember(std::string_view path, FileKind kind) {
-  if (made.size() >= kMostMade) return;  // what is not remembered counts as there before
+  const bool directory = kind == FileKind::kDirectory;
+  if (BaseName(path) == ".git" && (directory || kind == FileKind::kFile)) AddMade(path);
+  if (directory) {
+    if (fresh.size() >= kMostMade) fresh.clear();
+    fresh.insert(HostPath(path));
+  }
+  RememberParts(path);
+}
+
+void NameJudge::State::RememberParts(std::string_view path) {
   const std::string_view directory = ParentPath(path), name = BaseName(path);
-  const auto add = [&](std::string_view what) { made.insert(HostPath(what)); };
-  if (name == ".git" && (kind == FileKind::kDirectory || kind == FileKind::kFile)) add(path);
-  if (kind == FileKind::kDirectory && BaseName(directory) == "worktrees") add(path);
-  // The first thing in a new git directory, bare or a submodule's.
-  const bool part =
-      std::find(std::begin(kBareParts), std::end(kBareParts), name) != std::end(kBareParts);
-  if (part && !Exists(directory, "config")) add(directory);
+  if (BaseName(directory) == "worktrees" && fresh.contains(HostPath(path))) AddMade(path);
+  if (std::find(std::begin(kBareParts), std::end(kBareParts), name) == std::end(kBareParts)) return;
+  // The first thing in a new git directory, bare or a submodule's. One that was there before is
+  // new only when it is empty: the rest may have been taken away to make it look so.
+  if (BaseName(directory) == ".git" || Exists(directory, "config")) return;
+  if (fresh.contains(HostPath(directory)) || HoldsOnly(directory, name)) AddMade(directory);
+}
+
+bool NameJudge::State::HoldsOnly(std::string_view directory, std::string_view name) const {
+  bool only = true;
+  const bool listed = view.List(std::string(directory), [&](std::string_view entry, FileKind) {
+    only = entry == name;
+    return only;
+  });
+  return listed && only;
 }
 
 void NameJudge::State::Move(std::string_view from, std::string_view to, FileKind kind) {
@@ -300,7 +322,31 @@ void NameJudge::State::Move(std::string_view from, std::string_view to, FileKind
   const bool config = IsJudged(to);  // has just been judged where it stands
   if (!made.empty()) move(&made);
   if (!config && !judged.empty()) move(&judged);
-  if (BaseName(to) != ".git") Remember(to, kind);
+  if (kind == FileKind::kDirectory && !fresh.empty()) move(&fresh);
+  RememberParts(to);
+}
+
+void NameJudge::State::Exchange(std::string_view one, std::string_view other) {
+  const std::string host_one = HostPath(one), host_other = HostPath(other);
+  for (TextSet* set : {&made, &judged, &fresh}) {
+    std::vector<std::string> moved;
+    std::erase_if(*set, [&](const std::string& path) {
+      const bool first = IsAtOrBelow(path, host_one);
+      if (!first && !IsAtOrBelow(path, host_other)) return false;
+      const std::string &from = first ? host_one : host_other, &to = first ? host_other : host_one;
+      moved.push_back(to + path.substr(from.size()));
+      return true;
+    });
+    set->insert(moved.begin(), moved.end());
+  }
+}
+
+// An empty directory is gone: a later one of its name is another.
+void NameJudge::State::Drop(std::string_view directory) {
+  const std::string host = HostPath(directory);
+  made.erase(host);
+  fresh.erase(host);
+  judged.erase(JoinPath(host, "config"));
 }
 
 NameVerdict NameJudge::State::JudgeConfig(std::string_view path, std::string_view before,
@@ -323,6 +369,7 @@ NameVerdict NameJudge::State::JudgeConfig(std::string_view path, std::string_vie
                               " is no place in the session's writable directories");
     }
   }
+  if (judged.size() >= kMostMade) judged.clear();
   judged.insert(HostPath(path));
   return Allow();
 }

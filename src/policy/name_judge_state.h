@@ -52,6 +52,9 @@ struct NameJudge::State {
 
   // name_judge.cc
   NameVerdict Judge(NameCall call);
+  NameVerdict JudgeRename(std::string_view from, FileKind kind, std::string_view to,
+                          FileKind replaced);
+  NameVerdict JudgeHardLink(std::string_view from, std::string_view to);
   const DirectoryFacts& Facts(std::string_view directory);
   DirectoryFacts FactsOf(std::string_view directory) const;
   bool IsOrdinary(const NameCall& call, std::string_view folded, std::string_view host) const;
@@ -99,8 +102,22 @@ struct NameJudge::State {
   bool IsJudged(std::string_view path) const;
   bool HoldsUnjudged(std::string_view directory, const Rule** rule) const;
   void Forget(std::string_view path);
+  void AddMade(std::string_view path);
   void Remember(std::string_view path, FileKind kind);
+  void RememberParts(std::string_view path);
   void Move(std::string_view from, std::string_view to, FileKind kind);
+  void Exchange(std::string_view one, std::string_view other);
+  void Drop(std::string_view directory);
+  bool HoldsOnly(std::string_view directory, std::string_view name) const;
+  // `ask` gives a verdict; it is a refusal where the view may not be asked.
+  template <typename Ask>
+  NameVerdict Certain(Ask ask) const {
+    view.TakeBlind();
+    NameVerdict verdict = ask();
+    if (!view.TakeBlind() || !verdict.allowed) return verdict;
+    return Refuse(nullptr,
+                  "what is there cannot be told: a directory on the way may not be searched");
+  }
   NameVerdict JudgeConfig(std::string_view path, std::string_view before, std::string_view content);
 
   static NameVerdict Allow() { return {true, nullptr, {}, false, false}; }
@@ -150,6 +167,7 @@ struct NameJudge::State {
   // By the host's path:
   TextSet made;    // `.git` entries, git directories and worktree entries that the session made
   TextSet judged;  // config files whose content the judge has seen
+  TextSet fresh;   // directories that the session made lately
   std::string buffer, host_buffer;
 };
 

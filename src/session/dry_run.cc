@@ -7,20 +7,22 @@
 namespace cordon::session {
 namespace {
 
-// The built-in entries that speak of nothing that exists would bury the rest.
-bool WorthShowing(const policy::Rule& rule) {
-  bool built_in = rule.source.origin.rfind("built-in", 0) == 0;
-  return !built_in || !rule.existing.empty();
+// The built-in entries that speak of nothing that exists would bury the rest, unless they are not
+// held and somebody has to know.
+bool WorthShowing(const policy::Rule& rule, bool held) {
+  const bool built_in = rule.source.origin.rfind("built-in", 0) == 0;
+  return !built_in || (!held && rule.kind == policy::RuleKind::kProtected);
 }
 
-void AddUnheld(const Prepared& prepared, std::vector<EnforcementLine>& lines) {
+void AddNames(const Prepared& prepared, std::vector<EnforcementLine>& lines) {
+  const bool held = prepared.supervised;
   for (const auto& rule : prepared.policy.rules) {
-    if (!rule.needs_supervisor || !WorthShowing(rule)) continue;
-    if (!rule.existing.empty()) continue;
-    std::string path = rule.paths.empty() ? rule.text : rule.paths.front();
-    lines.push_back(
-        {policy::LabelRule(rule), path,
-         "not held yet: the path does not exist, and creating it is not refused in this version"});
+    if (!rule.needs_supervisor || !rule.existing.empty() || !WorthShowing(rule, held)) continue;
+    const std::string path = rule.paths.empty() ? rule.text : rule.paths.front();
+    lines.push_back({policy::LabelRule(rule), path,
+                     held ? "the supervisor, when it is made"
+                          : "not held: it does not exist, and without a supervisor (cordon doctor) "
+                            "nothing refuses to make it"});
   }
   for (const auto& program : prepared.not_held) lines.push_back({"exec rule", program, "not held"});
 }
@@ -34,7 +36,7 @@ Result<Preview> Session::DryRun(const policy::SandboxSpec& spec, const LaunchOpt
     preview.enforcement.push_back({op.why.empty() ? "always" : op.why, op.target, op.mechanism});
   for (const auto& op : prepared.plan.after_proc)
     preview.enforcement.push_back({op.why, op.target, op.mechanism});
-  AddUnheld(prepared, preview.enforcement);
+  AddNames(prepared, preview.enforcement);
   preview.environment = std::move(prepared.environment);
   for (const auto& r : prepared.removed)
     preview.removed_variables.push_back(r.name + ": " + r.reason);

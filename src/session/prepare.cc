@@ -309,8 +309,7 @@ Result<Prepared> Prepare(const SandboxSpec& spec, const LaunchOptions& options,
   if (out.policy.files_disabled)
     RestoreVariables({"TMPDIR", "XDG_RUNTIME_DIR"}, inherited, out.environment);
   CORDON_CHECK(PlanLimits(spec.limits, out.identity, out));
-  out.filter = FilterBytes(out.supervised ? SupervisionFor(out.policy, options.strict_reads,
-                                                           !input.denied_programs.empty())
+  out.filter = FilterBytes(out.supervised ? SupervisionFor(out.policy, options.strict_reads)
                                           : jail::Supervision{});
   if (out.supervised) out.for_broker = EncodeForBroker(out.policy, input.denied_programs);
   PlanMaskServer(out);

@@ -21,14 +21,14 @@ void PutString(std::string& out, std::string_view value) {
 
 Status SupervisorAvailable() { return probe::SupervisorAvailable(); }
 
-jail::Supervision SupervisionFor(const policy::EffectivePolicy& policy, bool strict_reads,
-                                 bool refused_programs) {
+jail::Supervision SupervisionFor(const policy::EffectivePolicy& policy, bool strict_reads) {
   jail::Supervision out;
   out.sockets = true;
   if (policy.files_disabled) return out;
   out.names = out.umask = true;
   out.reads = strict_reads;
-  out.exec_reports = refused_programs;
+  // Also for what must have happened before a program starts (notify/open.cc).
+  out.exec_reports = true;
   return out;
 }
 

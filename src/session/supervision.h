@@ -15,8 +15,7 @@ namespace cordon::session {
 Status SupervisorAvailable();
 
 // What traps in a session of this policy; nothing without one.
-jail::Supervision SupervisionFor(const policy::EffectivePolicy& policy, bool strict_reads,
-                                 bool refused_programs);
+jail::Supervision SupervisionFor(const policy::EffectivePolicy& policy, bool strict_reads);
 
 // Payload of jail::wire::Type::kPolicy.
 std::string EncodeForBroker(const policy::EffectivePolicy& policy,

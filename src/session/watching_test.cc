@@ -1,6 +1,7 @@
 // Masks that fall off are put back, in the view of the present policy.
 #include <cstdio>
 
+#include "session/session_impl.h"
 #include "session/session_test_support.h"
 
 namespace cordon::session {
@@ -51,6 +52,26 @@ TEST_F(WatchingTest, NotAfterAnUpdateThatLeavesNothingToWatch) {
   ASSERT_TRUE(session->Update(open).ok());
   Replace("secret", "open");
   EXPECT_EQ(Run(*session, Shell("cat secret")).stdout_data, "open\n");
+}
+
+// Each directory that is watched takes a descriptor of init.
+TEST_F(WatchingTest, SaysWhatIsWeakerWhenDescriptorsRunOut) {
+  for (int i = 0; i < 300; ++i)
+    ASSERT_EQ(::mkdir((directory_ + "/a/" + std::to_string(i)).c_str(), 0755), 0);
+  const std::string launcher = directory_ + "/launcher";
+  std::ofstream(launcher) << "#!/bin/sh\nulimit -n 200 && exec '" << LauncherPath({})
+                          << "' \"$@\"\n";
+  ASSERT_EQ(::chmod(launcher.c_str(), 0755), 0);
+  LaunchOptions options;
+  options.launcher_path = launcher;
+  auto session = Launch(Denying("a/**/*.pem"), options);
+  std::string said;
+  for (int i = 0; i < 1000 && said.empty(); ++i) {
+    EXPECT_EQ(Run(*session, Shell("true")).exit_code, 0);
+    for (const std::string& line : session->details())
+      if (line.find("ulimit -Hn") != std::string::npos) said = line;
+  }
+  EXPECT_EQ(said.rfind("weaker: ", 0), 0u) << said;
 }
 
 // A command that started under an earlier policy keeps its view, whose masks nobody watches.

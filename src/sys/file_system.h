@@ -29,6 +29,9 @@ class FileSystem {
   virtual std::optional<std::string> ReadSmallFile(const std::string& path) const = 0;
   // Whether names in this directory are compared case-folded (ext4/f2fs casefold flag, vfat, ...).
   virtual bool CaseFolds(const std::string& directory) const = 0;
+  // Whether, since the last call of this, something was answered as missing or as not folding only
+  // because it may not be looked at: who owns a directory can close it.
+  virtual bool TakeBlind() const { return false; }
 };
 
 }  // namespace cordon::sys

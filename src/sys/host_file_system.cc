@@ -49,13 +49,13 @@ class Anchored {
       std::size_t cut = PATH_MAX - 1;
       while (cut > 0 && rest_[cut] != '/') --cut;
       if (cut == 0) {
-        rest_ = "";
+        Fail();
         return;
       }
       const std::string piece(rest_, cut);
       UniqueFd next(::openat(at(), piece.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
       if (!next.valid()) {
-        rest_ = "";
+        Fail();
         return;
       }
       fd_ = std::move(next);
@@ -63,11 +63,18 @@ class Anchored {
       while (*rest_ == '/') ++rest_;
     }
   }
-  int at() const { return fd_.valid() ? fd_.get() : AT_FDCWD; }
-  const char* rest() const { return rest_; }  // "" names nothing: every call fails with ENOENT
+  // Where the way could not be gone every call fails with EBADF.
+  int at() const { return failed_ ? -1 : fd_.valid() ? fd_.get() : AT_FDCWD; }
+  const char* rest() const { return rest_; }
 
  private:
+  void Fail() {
+    failed_ = true;
+    rest_ = ".";
+  }
+
   UniqueFd fd_;
+  bool failed_ = false;
   const char* rest_;
 };
 
@@ -94,13 +101,20 @@ FileKind KindOfEntry(int directory, const KernelDirent& entry) {
   }
 }
 
+// Whether a look-up failed although what was looked for may be there.
+bool MayBeThere(int error) {
+  return error != ENOENT && error != ENOTDIR && error != ENAMETOOLONG && error != ELOOP;
+}
+
 }  // namespace
 
 FileKind HostFileSystem::Kind(const std::string& path) const {
   const Anchored anchored(path);
   struct stat st;
-  if (::fstatat(anchored.at(), anchored.rest(), &st, AT_SYMLINK_NOFOLLOW) != 0)
+  if (::fstatat(anchored.at(), anchored.rest(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
+    blind_ = blind_ || MayBeThere(errno);
     return FileKind::kMissing;
+  }
   return KindOfMode(st.st_mode);
 }
 
@@ -167,6 +181,7 @@ bool HostFileSystem::CaseFolds(const std::string& path) const {
     if (::ioctl(directory.get(), FS_IOC_GETFLAGS, &flags) == 0 && (flags & kCasefoldFlag) != 0)
       return true;
   } else {
+    blind_ = blind_ || MayBeThere(errno);
     directory.reset(::openat(anchored.at(), anchored.rest(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
   struct stat st;

@@ -20,10 +20,12 @@ class HostFileSystem : public FileSystem {
   // Never blocks on a FIFO and never opens a device.
   std::optional<std::string> ReadSmallFile(const std::string& path) const override;
   bool CaseFolds(const std::string& directory) const override;
+  bool TakeBlind() const override { return std::exchange(blind_, false); }
 
  private:
   // The device seen last, and whether its whole file system folds: statfs(2) is slow on some.
   mutable std::optional<std::pair<std::uint64_t, bool>> folding_device_;
+  mutable bool blind_ = false;
 };
 
 }  // namespace cordon::sys

@@ -6,12 +6,14 @@
 //   userns     clone and unshare with CLONE_NEWUSER; clone3 answers ENOSYS, so that clone is used
 //   listener   seccomp(2) with a listener flag
 //   wait_killable  seccomp(2) with the flag of Linux 5.19 that supervision needs (with --errno EINVAL)
+//   dnotify    fcntl(2) with F_NOTIFY
 //   none       nothing (for --listener alone)
 // The calls answer ENOSYS, or what --errno says. --listener also puts a filter with a listener on
 // the program, as a container runtime may: a second listener is then refused with EBUSY.
 // Build: cc -O2 -o enosys enosys.c
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -114,17 +116,22 @@ static void Refuse(int nr, int err) {
   Answer(err);
 }
 
-// Refuses `nr` when its argument `index` has one of `bits` (in its lower half) set.
-static void RefuseBits(int nr, int index, unsigned bits, int err) {
+// Refuses `nr` when the lower half of its argument `index` passes the test.
+static void RefuseArgument(int nr, int index, unsigned short test, unsigned value, int err) {
   unsigned offset = (unsigned)offsetof(struct seccomp_data, args) + 8 * (unsigned)index;
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
   offset += 4;
 #endif
   Emit((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)nr, 0, 4));
   Emit((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset));
-  Emit((struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
+  Emit((struct sock_filter)BPF_JUMP(BPF_JMP | test | BPF_K, value, 0, 1));
   Answer(err);
   LoadNumber();
+}
+
+// Refuses `nr` when its argument `index` has one of `bits` set.
+static void RefuseBits(int nr, int index, unsigned bits, int err) {
+  RefuseArgument(nr, index, BPF_JSET, bits, err);
 }
 
 static void RefuseCall(const char *name, int err) {
@@ -141,6 +148,10 @@ static void RefuseCall(const char *name, int err) {
   }
   if (strcmp(name, "wait_killable") == 0) {
     RefuseBits(SYS_seccomp, 1, 1u << 5, err);
+    return;
+  }
+  if (strcmp(name, "dnotify") == 0) {
+    RefuseArgument(SYS_fcntl, 1, BPF_JEQ, F_NOTIFY, err);
     return;
   }
   for (size_t i = 0; i < sizeof kCalls / sizeof kCalls[0]; ++i) {
