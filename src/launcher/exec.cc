@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -116,6 +117,26 @@ void UnblockSignals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// The session's own node for a plain device that was passed: by a descriptor of the host's, root's
+// commands could change the mode of /dev/null for everybody. -1: it is no such device, or the view
+// has none.
+int OwnDevice(int passed) {
+  struct {
+    unsigned minor;
+    const char* path;
+  } constexpr kPlain[] = {{3, "/dev/null"},
+                          {5, "/dev/zero"},
+                          {7, "/dev/full"},
+                          {8, "/dev/random"},
+                          {9, "/dev/urandom"}};
+  struct stat st{};
+  if (::fstat(passed, &st) != 0 || !S_ISCHR(st.st_mode) || major(st.st_rdev) != 1) return -1;
+  const int flags = ::fcntl(passed, F_GETFL) & (O_ACCMODE | O_APPEND | O_NONBLOCK);
+  for (const auto& device : kPlain)
+    if (minor(st.st_rdev) == device.minor) return ::open(device.path, flags | O_CLOEXEC);
+  return -1;
+}
+
 // Places the three standard descriptors. All sources are moved above 9 first, so that no dup2
 // overwrites one that is still needed.
 bool PlaceDescriptors(const Request& q, const Message& m, int terminal) {
@@ -127,6 +148,7 @@ bool PlaceDescriptors(const Request& q, const Message& m, int terminal) {
     if (q.stdio[i] == StdioKind::kPassed) {
       if (next >= m.fd_count) return false;
       fd = m.fds[next++];
+      if (int own = OwnDevice(fd); own >= 0) fd = own;
     } else if (q.stdio[i] == StdioKind::kTerminal) {
       fd = terminal;
     } else {

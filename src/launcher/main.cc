@@ -205,17 +205,23 @@ bool ReceiveHelper(int link, HelperRequest& request) {
 // Nothing of the monitor stays open in a helper, the control socket above all.
 [[noreturn]] void BecomeHelper(HelperRequest& request, pid_t monitor) {
   const int count = request.count;
-  constexpr int kAside = 24;  // above all that is open here; a small RLIMIT_NOFILE must do
-  for (int i = 0; i < count; ++i) request.fds[i] = ::fcntl(request.fds[i], F_DUPFD_CLOEXEC, kAside);
+  const bool masks = request.kind == HelperKind::kMasks;
+  const Stage stage = masks ? Stage::kMasks : Stage::kBroker;
+  // Without room for all of them the message came with fewer.
+  if (count != (masks ? 3 : 4)) Die(stage, EMFILE);
+  // Out of the way of each other; a small RLIMIT_NOFILE must do.
+  for (int i = 0; i < count; ++i) {
+    request.fds[i] = ::fcntl(request.fds[i], F_DUPFD_CLOEXEC, kControlFd + count);
+    if (request.fds[i] < 0) Die(stage, errno);
+  }
   for (int i = 0; i < count; ++i)
     if (::dup3(request.fds[i], kControlFd + i, O_CLOEXEC) < 0) ::_exit(1);
   if (CloseRange(static_cast<unsigned>(kControlFd + count), ~0u, 0) != 0) ::_exit(1);
-  const bool masks = request.kind == HelperKind::kMasks;
   if (own_name != nullptr) {
     std::memset(own_name, 0, std::strlen(own_name));
     std::strcpy(own_name, masks ? kMasksArgument : kBrokerArgument);
   }
-  if (masks && count == 3) {
+  if (masks) {
     maskfs::ServerOptions options;
     options.host = kControlFd;
     options.init = kControlFd + 1;
@@ -223,7 +229,6 @@ bool ReceiveHelper(int link, HelperRequest& request) {
     options.monitor = monitor;
     maskfs::RunServer(options);
   }
-  if (masks || count != 4) ::_exit(1);
   notify::BrokerOptions options;
   options.host = kControlFd;
   options.init = kControlFd + 1;

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cstring>
 
+#include "launcher/mounts.h"
 #include "launcher/raw.h"
 #include "launcher/view.h"
 
@@ -74,6 +76,21 @@ Failure MakeNode(StoreParent& parents, std::uint32_t kind, std::uint32_t mode, c
   return rc == 0 || errno == EEXIST ? Failure{} : Fail(Stage::kStoreNode, index);
 }
 
+// The node is the host's: on a read-only mount nobody changes its mode, owner or times, root's
+// commands least of all. What is behind it is written to all the same.
+int MakeReadOnly(int clone, const char* path) {
+  if (HasMountSetattr()) return AddAttributes(clone, kAttrReadOnly, false);
+  struct statfs fs{};
+  if (::statfs(path, &fs) != 0) return -1;
+  // A remount must repeat what the kernel will not let go of (statfs(2), mount(2)).
+  unsigned long flags = static_cast<unsigned long>(fs.f_flags) &
+                        (MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NOATIME | MS_NODIRATIME);
+  constexpr unsigned long kRelative = 0x1000;  // ST_RELATIME
+  if ((static_cast<unsigned long>(fs.f_flags) & kRelative) != 0) flags |= MS_RELATIME;
+  flags |= MS_REMOUNT | MS_BIND | MS_RDONLY;
+  return ::mount(nullptr, path, nullptr, flags, nullptr);
+}
+
 Failure BindDevice(std::string_view device, std::uint32_t index) {
   char target[256];
   std::size_t slash = device.rfind('/');
@@ -87,7 +104,8 @@ Failure BindDevice(std::string_view device, std::uint32_t index) {
   int clone = OpenTree(source, "", AT_EMPTY_PATH | kOpenTreeClone | O_CLOEXEC);
   ::close(source);
   int at = OpenCanonical(target);
-  bool ok = clone >= 0 && at >= 0 && MoveMount(clone, at, "") == 0;
+  bool ok =
+      clone >= 0 && at >= 0 && MoveMount(clone, at, "") == 0 && MakeReadOnly(clone, target) == 0;
   Failure f = ok ? Failure{} : Fail(Stage::kDevice, index);
   if (clone >= 0) ::close(clone);
   if (at >= 0) ::close(at);

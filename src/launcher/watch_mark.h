@@ -1,7 +1,7 @@
 // Directories of which the kernel tells by a signal when a name is made in them or moved to them
-// (fcntl(2) F_NOTIFY). It goes by the inode, so that what happens outside is told as well. It knows
-// no instances that a user could run out of, and closing costs nothing: both are so with
-// inotify(7). In return it does not tell the name.
+// (fcntl(2) F_NOTIFY). It goes by the inode, so that what happens outside is told as well. Unlike
+// inotify(7) it has no instances that a user could run out of, and closing waits for nothing; in
+// return it does not tell the name.
 #pragma once
 
 #include <linux/stat.h>

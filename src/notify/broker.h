@@ -11,8 +11,8 @@
 // It stays in the host's mount namespace: the kernel refuses to rename over what is a mount point
 // in the caller's own namespace, and a git config, on which a read-only mount stands, must be
 // replaced. Every path starts at the session's root, at a descriptor of the caller's, or at the
-// outer /proc by a name that the broker made. Exit 1: it could not start, or what it needs is gone; the
-// monitor then ends the session.
+// outer /proc by a name that the broker made. Exit 1: it could not start, or what it needs is gone;
+// the monitor then ends the session.
 //
 // Single-threaded. Calls that block (opening a FIFO, connecting) go to a short-lived child.
 #pragma once
@@ -20,11 +20,11 @@
 namespace cordon::notify {
 
 struct BrokerOptions {
-  int host = -1;             // jail/wire_report.h
-  int init = -1;             // kListener messages; end of file: init is gone
-  int user_namespace = -1;   // descriptors of the session's
-  int root = -1;  // O_PATH, the root directory of the session's view
-  int monitor = -1;  // process id of the parent, without which the broker ends
+  int host = -1;            // jail/wire_report.h
+  int init = -1;            // kListener messages; end of file: init is gone
+  int user_namespace = -1;  // descriptors of the session's
+  int root = -1;            // O_PATH, the root directory of the session's view
+  int monitor = -1;         // process id of the parent, without which the broker ends
 };
 
 [[noreturn]] void RunBroker(const BrokerOptions& options);

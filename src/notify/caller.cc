@@ -20,7 +20,8 @@ constexpr std::size_t kMostKept = 256;  // a descriptor each
 // A thread other than the first has no pidfd of its own before Linux 6.9.
 UniqueFd OpenPidfd(pid_t thread, pid_t (*process)(const Caller&), const Caller& caller) {
   int fd = static_cast<int>(::syscall(SYS_pidfd_open, thread, kPidfdThread));
-  if (fd < 0 && errno == EINVAL) fd = static_cast<int>(::syscall(SYS_pidfd_open, process(caller), 0));
+  if (fd < 0 && errno == EINVAL)
+    fd = static_cast<int>(::syscall(SYS_pidfd_open, process(caller), 0));
   return UniqueFd(fd);
 }
 
@@ -51,8 +52,8 @@ int Caller::ReadString(std::uint64_t address, std::string& out) const {
   while (out.size() < PATH_MAX) {
     std::size_t left = kPage - address % kPage;
     // Most paths are short, and copying a page for each would cost more than a second call.
-    std::size_t size = std::min(out.empty() ? std::min<std::size_t>(left, 256) : left,
-                                PATH_MAX - out.size());
+    std::size_t size =
+        std::min(out.empty() ? std::min<std::size_t>(left, 256) : left, PATH_MAX - out.size());
     if (int error = ReadBytes(address, piece, size); error != 0) return error;
     const char* end = static_cast<const char*>(std::memchr(piece, '\0', size));
     out.append(piece, end != nullptr ? static_cast<std::size_t>(end - piece) : size);

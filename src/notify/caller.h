@@ -20,10 +20,10 @@ namespace cordon::notify {
 
 // Ids of a thread and its process, outside and inside the session.
 struct CallerIds {
-  pid_t process = 0;         // thread group, outside
-  pid_t inner_process = 0;   // inside; 0 when it could not be read
+  pid_t process = 0;        // thread group, outside
+  pid_t inner_process = 0;  // inside; 0 when it could not be read
   pid_t inner_thread = 0;
-  std::string name;          // comm
+  std::string name;  // comm
 };
 
 class Caller {

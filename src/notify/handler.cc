@@ -90,8 +90,7 @@ Answer Handler::Refuse(const NameVerdict& verdict, jail::wire::Action action,
                        const std::string& target, int natural) {
   if (natural != 0) return Answer::Error(natural);
   // As the mounts answer: what is hidden cannot be entered, what is visible is read-only (12.21).
-  const bool hidden =
-      verdict.rule != nullptr && verdict.rule->kind == policy::RuleKind::kDenyRead;
+  const bool hidden = verdict.rule != nullptr && verdict.rule->kind == policy::RuleKind::kDenyRead;
   const int error = hidden || action == jail::wire::Action::kFileRead ? EACCES : EROFS;
   Report(verdict, action, target, error);
   return Answer::Error(error);
@@ -139,9 +138,7 @@ Answer Handler::Handle() {
       call_ = "creat";
       return Open(AT_FDCWD, path(0), O_CREAT | O_WRONLY | O_TRUNC, mode(1));
     case SYS_mkdir: call_ = "mkdir"; return MakeDirectory(AT_FDCWD, path(0), mode(1));
-    case SYS_mknod:
-      call_ = "mknod";
-      return MakeNode(AT_FDCWD, path(0), mode(1));
+    case SYS_mknod: call_ = "mknod"; return MakeNode(AT_FDCWD, path(0), mode(1));
     case SYS_symlink: call_ = "symlink"; return MakeSymlink(path(0), AT_FDCWD, path(1));
     case SYS_link: call_ = "link"; return MakeLink(AT_FDCWD, path(0), AT_FDCWD, path(1), 0);
     case SYS_rename: call_ = "rename"; return Rename(AT_FDCWD, path(0), AT_FDCWD, path(1), 0);
@@ -149,17 +146,13 @@ Answer Handler::Handle() {
 #endif
     case SYS_openat: call_ = "openat"; return Open(number(0), path(1), number(2), mode(3));
     case SYS_mkdirat: call_ = "mkdirat"; return MakeDirectory(number(0), path(1), mode(2));
-    case SYS_mknodat:
-      call_ = "mknodat";
-      return MakeNode(number(0), path(1), mode(2));
+    case SYS_mknodat: call_ = "mknodat"; return MakeNode(number(0), path(1), mode(2));
     case SYS_symlinkat: call_ = "symlinkat"; return MakeSymlink(path(0), number(1), path(2));
     case SYS_linkat:
       call_ = "linkat";
       return MakeLink(number(0), path(1), number(2), path(3), number(4));
 #ifdef SYS_renameat
-    case SYS_renameat:
-      call_ = "renameat";
-      return Rename(number(0), path(1), number(2), path(3), 0);
+    case SYS_renameat: call_ = "renameat"; return Rename(number(0), path(1), number(2), path(3), 0);
 #endif
     case SYS_renameat2:
       call_ = "renameat2";

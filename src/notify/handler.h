@@ -33,7 +33,9 @@ struct Answer {
   std::string made_name{};
 
   static Answer Error(int error) { return {Kind::kResult, error, 0, {}, false, false, {}, {}}; }
-  static Answer Value(std::int64_t value) { return {Kind::kResult, 0, value, {}, false, false, {}, {}}; }
+  static Answer Value(std::int64_t value) {
+    return {Kind::kResult, 0, value, {}, false, false, {}, {}};
+  }
   // What a system call returned: -1 with errno, or a value.
   static Answer Of(long result);
   static Answer Continue() { return {Kind::kContinue, 0, 0, {}, false, false, {}, {}}; }
@@ -71,7 +73,8 @@ class Handler {
   Answer MakeDirectory(int directory, std::uint64_t address, mode_t mode);
   Answer MakeNode(int directory, std::uint64_t address, mode_t mode);
   Answer MakeSymlink(std::uint64_t target, int directory, std::uint64_t address);
-  Answer MakeLink(int from, std::uint64_t from_address, int to, std::uint64_t to_address, int flags);
+  Answer MakeLink(int from, std::uint64_t from_address, int to, std::uint64_t to_address,
+                  int flags);
   Answer Rename(int from, std::uint64_t from_address, int to, std::uint64_t to_address,
                 unsigned flags);
   Answer ReplaceConfig(const Place& from, const Place& to);
@@ -94,7 +97,8 @@ class Handler {
   // Reads a path and resolves it; 0 or an errno, as in Place::error.
   Place Read(int directory, std::uint64_t address);
   // kMissing also when it cannot be looked at: `error` is then the reason, ENOENT or another.
-  policy::FileKind KindAt(const Place& place, struct stat* st = nullptr, int* error = nullptr) const;
+  policy::FileKind KindAt(const Place& place, struct stat* st = nullptr,
+                          int* error = nullptr) const;
   void SetUmask();
   // Reports and gives the errno of a refusal: `natural` when it is not 0, for calls that would
   // have failed anyway (then nothing is reported).

@@ -131,8 +131,8 @@ Answer Handler::MakeSymlink(std::uint64_t target, int directory, std::uint64_t a
       return Refuse(verdict, Action::kFileCreate, place.path, there ? EEXIST : 0);
     }
   }
-  Answer answer = Answer::Of(
-      ::symlinkat(text.c_str(), place.directory.get(), place.NameForCall().c_str()));
+  Answer answer =
+      Answer::Of(::symlinkat(text.c_str(), place.directory.get(), place.NameForCall().c_str()));
   if (answer.error == 0) session_.judge->Made(place.path, FileKind::kSymlink);
   return answer;
 }
@@ -247,7 +247,8 @@ Answer Handler::Rename(int from, std::uint64_t from_address, int to, std::uint64
 
   const auto judge = [&](const Place& a, FileKind a_kind, const Place& b, FileKind b_kind) {
     NameVerdict v = session_.judge->Rename(a.path, a_kind, b.path, b_kind);
-    if (exchange && v.git_config) v = {false, v.rule, "a git config is not exchanged", false, false};
+    if (exchange && v.git_config)
+      v = {false, v.rule, "a git config is not exchanged", false, false};
     return v;
   };
   // Which end was refused: one that may not even lose its name, or the new name.
@@ -262,13 +263,13 @@ Answer Handler::Rename(int from, std::uint64_t from_address, int to, std::uint64
     const NameVerdict back = judge(target, replaced, source, kind);
     if (!back.allowed) return refuse(back, target, replaced, source);
   }
-  if (IsMountPoint(source) || (replaced != FileKind::kMissing && !verdict.git_config &&
-                               IsMountPoint(target)))
+  if (IsMountPoint(source) ||
+      (replaced != FileKind::kMissing && !verdict.git_config && IsMountPoint(target)))
     return Answer::Error(EBUSY);
   if (verdict.git_config) return ReplaceConfig(source, target);
-  Answer answer = Answer::Of(::syscall(SYS_renameat2, source.directory.get(),
-                                       source.NameForCall().c_str(), target.directory.get(),
-                                       target.NameForCall().c_str(), flags));
+  Answer answer =
+      Answer::Of(::syscall(SYS_renameat2, source.directory.get(), source.NameForCall().c_str(),
+                           target.directory.get(), target.NameForCall().c_str(), flags));
   if (answer.error != 0) return answer;
   if (exchange)
     session_.judge->Exchanged(source.path, target.path);
@@ -284,7 +285,8 @@ Answer Handler::ReplaceConfig(const Place& from, const Place& to) {
   std::string content, before;
   mode_t mode = 0, ignored = 0;
   if (!ReadWhole(from.directory.get(), from.name, content, mode)) {
-    NameVerdict verdict{false, nullptr, "the new git config is no small regular file", false, false};
+    NameVerdict verdict{false, nullptr, "the new git config is no small regular file", false,
+                        false};
     return Refuse(verdict, Action::kFileWrite, to.path);
   }
   const bool there = KindAt(to) != FileKind::kMissing;

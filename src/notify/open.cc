@@ -27,9 +27,7 @@ constexpr int kKnownFlags = O_ACCMODE | O_CREAT | O_EXCL | O_NOCTTY | O_TRUNC | 
                             O_NONBLOCK | O_SYNC | O_DSYNC | O_ASYNC | O_DIRECT | kLargeFile |
                             O_DIRECTORY | O_NOFOLLOW | O_NOATIME | O_CLOEXEC | O_PATH | kTemporary;
 
-bool Writes(int flags) {
-  return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0;
-}
+bool Writes(int flags) { return (flags & O_ACCMODE) != O_RDONLY || (flags & O_TRUNC) != 0; }
 
 // File systems whose files act with the rights of the process that opened them.
 bool ActsForOpener(std::uint64_t type) {
@@ -68,7 +66,8 @@ void FindProtectedFiles(SessionState& session) {
     UniqueFd fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     FileIdentity identity;
     if (!fd.valid() && errno == EACCES) session.protected_files_known = false;
-    if (fd.valid() && IdentityOf(fd.get(), identity)) session.protected_files.emplace(identity, rule);
+    if (fd.valid() && IdentityOf(fd.get(), identity))
+      session.protected_files.emplace(identity, rule);
   };
   for (const policy::Rule& rule : session.policy.rules) {
     if (rule.kind != policy::RuleKind::kProtected && rule.kind != policy::RuleKind::kDenyWrite)
@@ -98,15 +97,15 @@ NameVerdict Refusal(const char* reason) { return {false, nullptr, reason, false,
 Answer Handler::Open(int directory, std::uint64_t address, int flags, mode_t mode) {
   flags &= kKnownFlags;
   // Combinations that make no sense are refused before the path is looked at.
-  const bool unusual = (flags & kTemporary) != 0 ||
-                       (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY);
+  const bool unusual =
+      (flags & kTemporary) != 0 || (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY);
   if (unusual && ::open("", flags, 0) < 0 && errno == EINVAL) return Answer::Error(EINVAL);
   mode = (flags & (O_CREAT | kTemporary)) != 0 ? mode & 07777 : 0;
   Place place = Read(directory, address);
   if (place.error != 0)
-    return Unresolved(directory, place.error,
-                      Writes(flags) || (flags & O_CREAT) != 0 ? Action::kFileWrite
-                                                              : Action::kFileRead);
+    return Unresolved(
+        directory, place.error,
+        Writes(flags) || (flags & O_CREAT) != 0 ? Action::kFileWrite : Action::kFileRead);
   return OpenPlace(std::move(place), flags, mode);
 }
 
@@ -122,13 +121,19 @@ Answer Handler::OpenPlace(Place place, int flags, mode_t mode) {
     const FileKind kind = exclusive ? FileKind::kMissing : KindAt(place, &st, &error);
     if (kind == FileKind::kMissing && error == EACCES && OwnDescriptor(place) >= 0)
       return OpenMagic(place, flags);
-    if (kind == FileKind::kMissing && error != ENOENT) return Answer::Error(error);
+    if (kind == FileKind::kMissing && error != ENOENT) {
+      const NameVerdict hidden = session_.judge->Read(place.path);
+      if (error == EACCES && !hidden.allowed && hidden.rule != nullptr)
+        Report(hidden, Writes(flags) ? Action::kFileWrite : Action::kFileRead, place.path, error);
+      return Answer::Error(error);
+    }
     if (kind == FileKind::kMissing) {
       if ((flags & O_CREAT) == 0) {
         // Below a mask with openings what is hidden looks missing (12.3).
         NameVerdict hidden = session_.judge->Read(place.path);
         if (!hidden.allowed && hidden.rule != nullptr)
-          Report(hidden, Writes(flags) ? Action::kFileWrite : Action::kFileRead, place.path, ENOENT);
+          Report(hidden, Writes(flags) ? Action::kFileWrite : Action::kFileRead, place.path,
+                 ENOENT);
         return Answer::Error(ENOENT);
       }
       NameVerdict verdict = session_.judge->Create(place.path, FileKind::kFile);
@@ -136,14 +141,14 @@ Answer Handler::OpenPlace(Place place, int flags, mode_t mode) {
         const bool there = exclusive && KindAt(place) != FileKind::kMissing;
         return Refuse(verdict, Action::kFileCreate, place.path, there ? EEXIST : 0);
       }
-      // Exclusive: what somebody else puts there in between was not judged, and may be a pipe, whose
-      // opening would block.
+      // Exclusive: what somebody else puts there in between was not judged, and may be a pipe,
+      // whose opening would block.
       Answer answer = Perform(place, flags | O_EXCL, mode);
       if (answer.kind == Answer::Kind::kDescriptor) {
-        // Two changes of processes less. Nobody else has this file yet, and to execute it is to ask
-        // the broker, which has closed its copy by then. One that is opened for reading as well may
-        // be a lock file, which must be free as soon as the caller closes it.
-        answer.at_once = (flags & O_ACCMODE) == O_WRONLY;
+        // Two changes of processes less. To execute it is to ask the broker, which has closed its
+        // copy by then. Other creations may be of lock files, which must be free as soon as the
+        // caller closes them, and have no other holder when a lease is asked for.
+        answer.at_once = exclusive && (flags & O_ACCMODE) == O_WRONLY;
         answer.made_in = std::move(place.directory);
         answer.made_name = place.name;
         session_.judge->Made(place.path, FileKind::kFile);
@@ -190,9 +195,9 @@ Answer Handler::OpenNoPlace(const Place& place, int flags) {
   if (inside.path.back() != '/') inside.path += '/';
   inside.path += "#tmpfile";  // as the kernel names it in /proc/PID/fd
   inside.name = ".";
-  return OpenTemporary(inside, flags, static_cast<mode_t>(caller_.argument(
-                                          caller_.number() == SYS_openat ? 3 : 2)) &
-                                          07777);
+  return OpenTemporary(
+      inside, flags,
+      static_cast<mode_t>(caller_.argument(caller_.number() == SYS_openat ? 3 : 2)) & 07777);
 }
 
 Answer Handler::OpenTemporary(const Place& place, int flags, mode_t mode) {
@@ -352,8 +357,8 @@ Answer Handler::OpenMagic(const Place& place, int flags) {
       !IsHarmlessProc(target.path))
     return Refuse(Refusal("the kernel would take it for the supervisor's own act"),
                   Action::kFileWrite, target.path);
-  const bool waits = S_ISFIFO(target.st.st_mode) && (flags & O_NONBLOCK) == 0 &&
-                     (flags & O_ACCMODE) != O_RDWR;
+  const bool waits =
+      S_ISFIFO(target.st.st_mode) && (flags & O_NONBLOCK) == 0 && (flags & O_ACCMODE) != O_RDWR;
   return Reopen(target.object, waits, flags);
 }
 
@@ -391,7 +396,8 @@ Answer Handler::OpenTerminal(int flags) {
 // Waits for the other side, in a helper. The broker goes on meanwhile, and with it every rename:
 // what the helper opens is the very pipe that was judged, not its name.
 Answer Handler::OpenFifo(const Place& place, int flags) {
-  UniqueFd pipe(::openat(place.directory.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  UniqueFd pipe(
+      ::openat(place.directory.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct stat st{};
   if (!pipe.valid() || ::fstat(pipe.get(), &st) != 0) return Answer::Error(errno);
   if (!S_ISFIFO(st.st_mode)) return Answer::Error(ENXIO);
@@ -424,8 +430,7 @@ Answer Handler::Truncate() {
   Target target = session_.walker->Open(caller_, std::move(place));
   if (target.error != 0) return Answer::Error(target.error);
   if (S_ISREG(target.st.st_mode)) {
-    NameVerdict verdict =
-        target.magic ? WriteOpenFile(target) : session_.judge->Write(target.path);
+    NameVerdict verdict = target.magic ? WriteOpenFile(target) : session_.judge->Write(target.path);
     if (!verdict.allowed) return Refuse(verdict, Action::kFileWrite, target.path);
     if (target.st.st_nlink > 1 && !MayWriteLinked(target.object.get(), target.path))
       return Answer::Error(EROFS);

@@ -138,13 +138,14 @@ UniqueFd Walker::OpenDirectory(const Caller& caller, int directory, const std::s
   if (!path.empty() && path.front() == '/') {
     fd = notify::Open(AT_FDCWD, path.c_str(), kFlags);
   } else {
-    std::string from = directory == AT_FDCWD ? caller.Proc("cwd") : caller.ProcDescriptor(directory);
+    std::string from =
+        directory == AT_FDCWD ? caller.Proc("cwd") : caller.ProcDescriptor(directory);
     // The kernel goes through the link in /proc to the caller's own directory, and on from there.
     if (!path.empty()) from += "/" + path;
     fd = notify::Open(AT_FDCWD, from.c_str(), kFlags);
   }
-  const bool again = errno == ENOENT || errno == ELOOP || errno == EACCES || errno == ENAMETOOLONG ||
-                     errno == ENOTDIR || errno == EBADF;
+  const bool again = errno == ENOENT || errno == ELOOP || errno == EACCES ||
+                     errno == ENAMETOOLONG || errno == ENOTDIR || errno == EBADF;
   if (fd.valid() || !again) return fd;
   UniqueFd start = Start(caller, directory, path);
   if (!start.valid() || path.empty()) return start;
@@ -296,7 +297,8 @@ Target Walker::Open(const Caller& caller, Place place) const {
       target.error = place.error != 0 ? place.error : ELOOP;
       return target;
     }
-    target.object = notify::Open(place.directory.get(), place.name.c_str(), kPathFlags | O_NOFOLLOW);
+    target.object =
+        notify::Open(place.directory.get(), place.name.c_str(), kPathFlags | O_NOFOLLOW);
     if (!target.object.valid() || ::fstat(target.object.get(), &target.st) != 0) {
       target.error = errno;
       return target;

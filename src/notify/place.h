@@ -36,7 +36,7 @@ struct Place {
 // What a path leads to in the end, opened with O_PATH.
 struct Target {
   int error = 0;
-  UniqueFd object;   // O_PATH
+  UniqueFd object;  // O_PATH
   struct stat st{};
   std::string path;  // canonical
   // Reached through a link in /proc that is no path: /proc/self/fd/N.

@@ -29,7 +29,8 @@ struct FileIdentity {
 };
 struct FileIdentityHash {
   std::size_t operator()(const FileIdentity& f) const {
-    return f.inode * 0x9e3779b97f4a7c15ull ^ f.device ^ static_cast<std::size_t>(f.born_nanoseconds);
+    return f.inode * 0x9e3779b97f4a7c15ull ^ f.device ^
+           static_cast<std::size_t>(f.born_nanoseconds);
   }
 };
 // Of an open descriptor (O_PATH will do). False: it cannot be told.

@@ -70,7 +70,7 @@ Answer Handler::ConnectCopy(UniqueFd socket, const char* address, unsigned lengt
   if (blocks) return InHelper(connect);
   // Another thread of the caller's may make the socket a blocking one before the call is made: the
   // timer ends the waiting (SIGALRM has a handler that does nothing).
-  constexpr suseconds_t kPatience = 50'000;
+  constexpr suseconds_t kPatience = 10'000;
   const itimerval watch{{0, kPatience}, {0, kPatience}}, none{};
   ::setitimer(ITIMER_REAL, &watch, nullptr);
   Answer answer = connect();
@@ -80,8 +80,7 @@ Answer Handler::ConnectCopy(UniqueFd socket, const char* address, unsigned lengt
 
 bool Handler::MayConnect(const Target& target, NameVerdict& verdict) const {
   FileIdentity identity;
-  if (IdentityOf(target.object.get(), identity) && session_.own_sockets.Has(identity))
-    return true;
+  if (IdentityOf(target.object.get(), identity) && session_.own_sockets.Has(identity)) return true;
   const std::string host = session_.policy.HostPath(target.path);
   const policy::PathState state = session_.policy.Look(host);
   // In a directory of the session's own there are none but its own.
@@ -105,7 +104,11 @@ Answer Handler::ConnectUnix(UniqueFd socket, std::string_view path, std::string 
   if (target.error != 0) return Answer::Error(target.error);
   // A mask stands on each socket of the host: a file without any permission.
   const bool masked = S_ISREG(target.st.st_mode) && (target.st.st_mode & 07777) == 0;
-  NameVerdict verdict;
+  NameVerdict verdict = session_.judge->Read(target.path);
+  if (!verdict.allowed && verdict.rule != nullptr) {
+    Report(verdict, Action::kUnixSocket, target.path, EACCES);
+    return Answer::Error(EACCES);
+  }
   // What is no socket the kernel refuses by itself.
   if ((S_ISSOCK(target.st.st_mode) || masked) && !MayConnect(target, verdict)) {
     Report(verdict, Action::kUnixSocket, target.path, EACCES);
@@ -113,8 +116,8 @@ Answer Handler::ConnectUnix(UniqueFd socket, std::string_view path, std::string 
   }
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  const int n = std::snprintf(address.sun_path, sizeof address.sun_path, "self/fd/%d",
-                              target.object.get());
+  const int n =
+      std::snprintf(address.sun_path, sizeof address.sun_path, "self/fd/%d", target.object.get());
   const auto length = static_cast<unsigned>(kPathOffset + static_cast<unsigned>(n) + 1);
   return ConnectCopy(std::move(socket), reinterpret_cast<const char*>(&address), length);
 }
@@ -187,7 +190,8 @@ Answer Handler::BindUnix(UniqueFd socket, std::string_view address, std::string_
   if (::fchdir(proc.get()) != 0) ::_exit(1);
   if (answer.error != 0) return answer;
   struct stat st{};
-  UniqueFd made(::openat(place.directory.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  UniqueFd made(
+      ::openat(place.directory.get(), place.name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   FileIdentity identity;
   if (!made.valid() || ::fstat(made.get(), &st) != 0 || !S_ISSOCK(st.st_mode) ||
       !IdentityOf(made.get(), identity)) {

@@ -104,6 +104,7 @@ class Compiler {
   Status AddProtected(const std::string& base, const ProtectedEntry& entry);
   Status AddProtectedPath(const std::string& path, std::string_view reason);
   Status AddGit(const std::string& root);
+  Status AddIncluded(const std::string& file, int depth);
   Status AddHomeSet();
   Status ProtectAgainstAllowWrite();
   bool TouchesWritable(std::string_view path) const;

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "glob/fold.h"
 #include "policy/path.h"
@@ -34,6 +35,13 @@ class MemoryFileSystem : public FileSystem {
     return AddDirectory(directory);
   }
 
+  // Nothing below may be looked at, as chmod 000 makes it.
+  MemoryFileSystem& Close(const std::string& directory) {
+    closed_.insert(directory);
+    return *this;
+  }
+  bool TakeBlind() const override { return std::exchange(blind_, false); }
+
   // What stands at `to` goes; REQUIRES: no links on the way.
   MemoryFileSystem& Move(const std::string& from, const std::string& to) {
     Remove(to);
@@ -54,6 +62,11 @@ class MemoryFileSystem : public FileSystem {
 
   FileKind Kind(const std::string& path) const override {
     ++asked;
+    for (const std::string& directory : closed_) {
+      if (path == directory || !IsAtOrBelow(path, directory)) continue;
+      blind_ = true;
+      return FileKind::kMissing;
+    }
     const Node* node = Find(path);
     return node == nullptr ? FileKind::kMissing : node->kind;
   }
@@ -149,6 +162,8 @@ class MemoryFileSystem : public FileSystem {
 
   std::map<std::string, Node> nodes_;
   std::set<std::string> folding_;
+  std::set<std::string> closed_;
+  mutable bool blind_ = false;
 };
 
 }  // namespace cordon::policy

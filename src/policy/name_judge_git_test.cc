@@ -214,11 +214,77 @@ TEST_F(NameJudgeGitTest, WhatIsMountedTwiceIsOneThing) {
 }
 
 TEST_F(NameJudgeGitTest, ASubmodulesWorkTreeDoesNotLeadOutThroughALink) {
-  world_.fs.AddFile("/home/u/w/.git/modules/s/HEAD").AddLink("/home/u/w/s", "/home/u/other");
-  Start();
-  judge().Made("/home/u/w/.git/modules/s/refs", FileKind::kDirectory);
+  world_.fs.AddLink("/home/u/w/s", "/home/u/other");
+  ASSERT_TRUE(Mkdir(".git/modules"));
+  ASSERT_TRUE(Mkdir(".git/modules/s"));
+  ASSERT_TRUE(Create(".git/modules/s/HEAD"));
   EXPECT_FALSE(SetConfig(".git/modules/s", "[core]\n\tworktree = ../../../s\n").allowed);
   EXPECT_TRUE(SetConfig(".git/modules/s", "[core]\n\tworktree = ../../../src\n").allowed);
+}
+
+TEST_F(NameJudgeGitTest, ARepositoryThatWasThereIsNotMadeToLookNew) {
+  // Its config is taken away (unlink asks nobody), and a part of it is moved away and back.
+  world_.fs.Remove("/home/u/w/old/.git/config").AddDirectory("/home/u/w/shop");
+  ASSERT_TRUE(Rename("old/.git/HEAD", "old/.git/H"));
+  ASSERT_TRUE(Rename("old/.git/H", "old/.git/HEAD"));
+  EXPECT_FALSE(Create("old/.envrc"));
+  for (const char* name : {"HEAD", "objects/x", "refs/x"})
+    world_.fs.AddFile("/home/u/w/bare/" + std::string(name));
+  ASSERT_TRUE(Rename("bare/HEAD", "bare/H"));
+  ASSERT_TRUE(Rename("bare/H", "bare/HEAD"));
+  EXPECT_FALSE(SetConfig("bare", "[user]\n\tname = x\n").allowed);
+  // A worktree that was there, with a directory that is new in it.
+  world_.fs.AddFile("/home/u/w/old/.git/worktrees/o/HEAD");
+  ASSERT_TRUE(Mkdir("old/.git/worktrees/o/refs"));
+  EXPECT_FALSE(Create("old/.git/worktrees/o/commondir"));
+  ASSERT_TRUE(Rename("old/.git/worktrees/o", "old/.git/worktrees/p"));
+  EXPECT_FALSE(Create("old/.git/worktrees/p/commondir"));
+  // An empty directory that was there may become a repository.
+  ASSERT_TRUE(Mkdir("shop/refs"));
+  ASSERT_TRUE(Create("shop/HEAD"));
+  EXPECT_TRUE(SetConfig("shop", "[core]\n\tbare = true\n").allowed);
+}
+
+TEST_F(NameJudgeGitTest, AnExchangeMixesNothingUp) {
+  ASSERT_TRUE(Mkdir("x"));
+  ASSERT_TRUE(Mkdir("x/.git"));
+  ASSERT_TRUE(Create("x/.envrc"));
+  judge().Exchanged(Full("x"), Full("old"));
+  world_.fs.Move("/home/u/w/x", "/home/u/w/t")
+      .Move("/home/u/w/old", "/home/u/w/x")
+      .Move("/home/u/w/t", "/home/u/w/old");
+  EXPECT_TRUE(Write("old/.envrc"));
+  EXPECT_FALSE(Create("x/.envrc"));
+}
+
+TEST_F(NameJudgeGitTest, ADirectoryThatIsGoneIsNotRemembered) {
+  ASSERT_TRUE(Mkdir("x"));
+  ASSERT_TRUE(Mkdir("x/.git"));
+  EXPECT_TRUE(Create("x/.envrc"));
+  ASSERT_TRUE(Rmdir("x/.git"));
+  judge().Removed(Full("x/.git"));
+  world_.fs.Remove("/home/u/w/x/.git").AddDirectory("/home/u/w/x/.git");
+  EXPECT_FALSE(Write("x/.envrc"));
+}
+
+TEST_F(NameJudgeGitTest, WhatMayNotBeLookedAtIsRefused) {
+  world_.fs.AddFile("/home/u/w/z/hooks/pre-commit").AddDirectory("/home/u/w/above/r/.git");
+  Start();
+  world_.fs.Close("/home/u/w/z").Close("/home/u/w/above");
+  EXPECT_FALSE(Rename("z", "plain/.git"));
+  EXPECT_FALSE(Mkdir("above/r/.vscode"));
+  EXPECT_TRUE(Create("above/r/main.c"));  // such a name means nothing anywhere
+  EXPECT_TRUE(Mkdir("plain/.vscode"));
+}
+
+TEST_F(NameJudgeGitTest, ACopyOfAConfigIsTheBrokersOwn) {
+  const std::string copy = ".git/" + std::string(NameJudge::kConfigCopy) + "1-1";
+  world_.fs.AddFile(Full(copy));
+  EXPECT_FALSE(Write(copy));
+  EXPECT_FALSE(Create(copy));
+  EXPECT_FALSE(Link(copy, "x"));
+  EXPECT_FALSE(Rename("src", copy));
+  EXPECT_TRUE(judge().Remove(Full(copy), FileKind::kFile).allowed);
 }
 
 TEST_F(NameJudgeGitTest, ACommonDirectoryIsNotPlantedBesideAHead) {

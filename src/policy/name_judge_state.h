@@ -109,12 +109,20 @@ struct NameJudge::State {
   void Exchange(std::string_view one, std::string_view other);
   void Drop(std::string_view directory);
   bool HoldsOnly(std::string_view directory, std::string_view name) const;
+  // Whether names compare folded there; so taken where it may not be asked (a directory that only
+  // lets pass), which refuses more and never less.
+  bool MayFold(std::string_view directory) const {
+    blind = view.TakeBlind() || blind;
+    return view.CaseFolds(std::string(directory)) || view.TakeBlind();
+  }
+  mutable bool blind = false;  // something else could not be asked, in this verdict
   // `ask` gives a verdict; it is a refusal where the view may not be asked.
   template <typename Ask>
   NameVerdict Certain(Ask ask) const {
     view.TakeBlind();
+    blind = false;
     NameVerdict verdict = ask();
-    if (!view.TakeBlind() || !verdict.allowed) return verdict;
+    if ((!view.TakeBlind() && !blind) || !verdict.allowed) return verdict;
     return Refuse(nullptr,
                   "what is there cannot be told: a directory on the way may not be searched");
   }

@@ -78,8 +78,7 @@ bool NameJudge::State::Same(std::string_view directory, std::string_view name,
   if (name == special) return true;
   if (name.size() < special.size()) return false;
   std::string folded_name, folded_special;
-  return FoldName(name, &folded_name) == FoldName(special, &folded_special) &&
-         view.CaseFolds(std::string(directory));
+  return FoldName(name, &folded_name) == FoldName(special, &folded_special) && MayFold(directory);
 }
 
 bool NameJudge::State::Exists(std::string_view directory, std::string_view name) const {
@@ -99,7 +98,7 @@ bool NameJudge::State::Matters(std::string_view path) const {
 const Rule* NameJudge::State::FoldedMatch(const NameCall& call, const std::string& host,
                                           std::string_view folded) const {
   const bool takes = call.use == NameUse::kRemove || call.use == NameUse::kMoveFrom;
-  if (!view.CaseFolds(std::string(call.directory))) return nullptr;
+  if (!MayFold(call.directory)) return nullptr;
   const std::string path = JoinPath(ParentPath(host), folded);
   for (const Refusal& refusal : refusals) {
     if (takes && refusal.rule->kind == RuleKind::kDenyName) continue;

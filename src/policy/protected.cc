@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "policy/compiler.h"
+#include "policy/git_config.h"
 #include "policy/git_layout.h"
 #include "policy/path.h"
 #include "policy/rule_match.h"
@@ -110,6 +111,27 @@ Status Compiler::AddGit(const std::string& root) {
   }
   for (const std::string& directory : layout.git_directories) {
     CORDON_CHECK(AddProtectedBelow(directory, ProtectedScope::kGitDirectory));
+    if (spec_.filesystem.allow_git_config) continue;
+    CORDON_CHECK(AddIncluded(JoinPath(directory, "config"), 0));
+    CORDON_CHECK(AddIncluded(JoinPath(directory, "config.worktree"), 0));
+  }
+  return Ok();
+}
+
+// What a git configuration includes is configuration too, wherever it lies.
+Status Compiler::AddIncluded(const std::string& file, int depth) {
+  constexpr int kDeepest = 10;  // as git itself goes
+  const auto text = fs_.ReadSmallFile(file);
+  const auto entries = text ? ParseGitConfig(*text) : std::nullopt;
+  if (!entries || depth >= kDeepest) return Ok();
+  for (const GitConfigEntry& entry : *entries) {
+    const bool includes = entry.section == "include" || entry.section == "includeif";
+    if (!includes || entry.key != "path" || !entry.value || entry.value->empty()) continue;
+    const auto path = AbsolutePath(*entry.value, context_.home, std::string(ParentPath(file)),
+                                   PathReading::kLiteral);
+    if (!path.ok() || protected_.count(*path) != 0 || !TouchesWritable(*path)) continue;
+    CORDON_CHECK(AddProtectedPath(*path, "a git configuration includes it"));
+    CORDON_CHECK(AddIncluded(*path, depth + 1));
   }
   return Ok();
 }

@@ -42,6 +42,24 @@ TEST(ProtectedTest, EveryEntryHoldsInEveryWritableRoot) {
   EXPECT_TRUE(Writes(policy, "/home/u/w/.github/workflows/ci.yml"));
 }
 
+TEST(ProtectedTest, WhatAGitConfigurationIncludesIsProtected) {
+  PolicyWorld world;
+  world.fs.AddDirectory("/home/u/w/.git/objects")
+      .AddDirectory("/home/u/w/.git/refs")
+      .AddFile("/home/u/w/.git/HEAD")
+      .AddFile("/home/u/w/.git/config",
+               "[include]\n\tpath = ../team.conf\n\tpath = ../team.conf\n\tpath = ~/other\n"
+               "[includeIf \"gitdir:/x/\"]\n\tpath = /home/u/w/not/yet\n")
+      .AddFile("/home/u/w/team.conf", "[include]\n\tpath = deeper\n[include]\n\tpath = team.conf\n")
+      .AddFile("/home/u/other");
+  const EffectivePolicy policy = world.Compile();
+  for (const char* path : {"/home/u/w/team.conf", "/home/u/w/deeper", "/home/u/w/not/yet"})
+    ExpectProtected(policy, path);
+  EXPECT_TRUE(Writes(policy, "/home/u/w/other"));
+  world.spec.filesystem.allow_git_config = true;
+  EXPECT_TRUE(Writes(world.Compile(), "/home/u/w/team.conf"));
+}
+
 TEST(ProtectedTest, TheWorkingDirectoryInsideAWiderRootIsARootToo) {
   PolicyWorld world;
   world.fs.AddDirectory("/m/sub");

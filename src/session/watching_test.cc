@@ -64,7 +64,10 @@ TEST_F(WatchingTest, SaysWhatIsWeakerWhenDescriptorsRunOut) {
   ASSERT_EQ(::chmod(launcher.c_str(), 0755), 0);
   LaunchOptions options;
   options.launcher_path = launcher;
-  auto session = Launch(Denying("a/**/*.pem"), options);
+  policy::SandboxSpec spec = Spec();
+  spec.filesystem.deny_read.push_back({directory_ + "/a/**/*.pem", false, {"test"}});
+  spec.limits.open_files = 100;  // else that of this process, which is more
+  auto session = Launch(spec, options);
   std::string said;
   for (int i = 0; i < 1000 && said.empty(); ++i) {
     EXPECT_EQ(Run(*session, Shell("true")).exit_code, 0);

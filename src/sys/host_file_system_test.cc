@@ -109,6 +109,25 @@ TEST_F(HostFileSystemTest, ReachesPathsLongerThanTheKernelTakes) {
   EXPECT_FALSE(fs_.CaseFolds(path));
 }
 
+TEST_F(HostFileSystemTest, SaysWhenItMayNotLook) {
+  EXPECT_EQ(fs_.Kind(dir_ + "/gone/x"), FileKind::kMissing);
+  EXPECT_EQ(fs_.Kind(dir_ + "/" + std::string(300, 'n')), FileKind::kMissing);
+  EXPECT_FALSE(fs_.TakeBlind()) << "what is not there";
+  if (geteuid() == 0) GTEST_SKIP() << "root may look everywhere";
+  ASSERT_EQ(mkdir((dir_ + "/d").c_str(), 0700), 0);
+  std::ofstream(dir_ + "/d/f") << "x";
+  ASSERT_EQ(chmod((dir_ + "/d").c_str(), 0300), 0);
+  EXPECT_EQ(fs_.Kind(dir_ + "/d/f"), FileKind::kFile);
+  EXPECT_FALSE(fs_.TakeBlind());
+  EXPECT_FALSE(fs_.CaseFolds(dir_ + "/d"));
+  EXPECT_TRUE(fs_.TakeBlind());
+  ASSERT_EQ(chmod((dir_ + "/d").c_str(), 0), 0);
+  EXPECT_EQ(fs_.Kind(dir_ + "/d/f"), FileKind::kMissing);
+  EXPECT_TRUE(fs_.TakeBlind());
+  EXPECT_FALSE(fs_.TakeBlind()) << "said once";
+  chmod((dir_ + "/d").c_str(), 0700);
+}
+
 TEST_F(HostFileSystemTest, OrdinaryDirectoriesDoNotFoldCase) {
   EXPECT_FALSE(fs_.CaseFolds(dir_));
   EXPECT_FALSE(fs_.CaseFolds(dir_ + "/none"));

@@ -340,6 +340,8 @@ class Case:
             if mapped and (operation != "read" or not tried.startswith(mapped[0]["guestPath"]) or
                            self.reopened(judged, mapped[0]["hostPath"])):
                 may_not = True  # shown at the guest path alone, and never wider than the mount is
+            if operation != "read" and ".git" in judged.split("/"):
+                may_not = True  # what git takes hooks and configuration from is judged when it is used
             if judged in self.tree.closed:
                 may_not = True  # its mode forbids it, whatever the policy says
             if happened and not may and self.known(operation, verdict):
