@@ -166,8 +166,12 @@ bool PlaceDescriptors(const Request& q, const Message& m, int terminal) {
   return CloseRange(4, ~0u, 0) == 0;
 }
 
-Stage SetLimits(const Request& q) {
+// The limit of descriptors comes last: what init has open counts until execve(2), and the listener
+// needs one more.
+enum class Limits { kOfDescriptors, kOthers };
+Stage SetLimits(const Request& q, Limits which) {
   for (std::uint32_t i = 0; i < q.limit_count; ++i) {
+    if ((q.limits[i].resource == RLIMIT_NOFILE) != (which == Limits::kOfDescriptors)) continue;
     // RLIMIT_NPROC is counted per user and namespace: from here on no more than this many.
     if (::setrlimit(static_cast<__rlimit_resource>(q.limits[i].resource), &q.limits[i].value) != 0)
       return Stage::kResourceLimit;
@@ -328,7 +332,7 @@ void ExecAt(const char* path, const Request& q) {
     ChildFail(exec, Stage::kTerminal, errno);
   if (!PlaceDescriptors(q, m, terminal)) ChildFail(exec, Stage::kDescriptors, errno);
   ::umask(q.umask);
-  Stage failed = SetLimits(q);
+  Stage failed = SetLimits(q, Limits::kOthers);
   // Before the capabilities go, with which every place of the view can be named.
   int fence = -1;
   bool needed = q.fenced && NeedsFence();
@@ -344,6 +348,7 @@ void ExecAt(const char* path, const Request& q) {
   // After the capabilities are gone, so that only what the command itself may enter is entered.
   if (::chdir(q.workdir) != 0) ChildFail(exec, Stage::kWorkdir, errno);
   failed = InstallFilter(exec, q, broker);
+  if (failed == Stage::kNone) failed = SetLimits(q, Limits::kOfDescriptors);
   if (failed != Stage::kNone) ChildFail(exec, failed, errno);
   Exec(exec, q);
 }

@@ -11,7 +11,8 @@ namespace cordon::policy {
 namespace {
 
 constexpr std::string_view kOrigin = "built-in protected set";
-constexpr std::size_t kMostMade = 4096;  // what the session made, and judged configurations
+constexpr std::size_t kMostMade = 4096;   // what the session made, and judged configurations
+constexpr std::size_t kMostFresh = 1024;  // each move of a directory looks at all of them
 constexpr std::string_view kBareParts[] = {"HEAD", "objects", "refs"};
 
 std::string_view FirstOf(std::string_view path) { return path.substr(0, path.find('/')); }
@@ -281,7 +282,7 @@ void NameJudge::State::Remember(std::string_view path, FileKind kind) {
   const bool directory = kind == FileKind::kDirectory;
   if (BaseName(path) == ".git" && (directory || kind == FileKind::kFile)) AddMade(path);
   if (directory) {
-    if (fresh.size() >= kMostMade) fresh.clear();
+    if (fresh.size() >= kMostFresh) fresh.clear();
     fresh.insert(HostPath(path));
   }
   RememberParts(path);

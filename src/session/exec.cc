@@ -1,5 +1,6 @@
 // Execs: the request that goes to init, descriptors, signals.
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 
@@ -38,6 +39,17 @@ Status CheckPassed(int number, int fd) {
   struct stat st{};
   int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || ::fstat(fd, &st) != 0) return ErrnoError("descriptor " + std::to_string(number));
+  int domain = 0, type = 0;
+  socklen_t size = sizeof domain, type_size = sizeof type;
+  const bool datagram = S_ISSOCK(st.st_mode) &&
+                        ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 &&
+                        ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &type_size) == 0 &&
+                        domain == AF_UNIX && type == SOCK_DGRAM;
+  // It would reach any socket of the host by its path (12.17).
+  if (datagram)
+    return MakeError(ErrorCode::kInvalid,
+                     "descriptor " + std::to_string(number) + " is a unix datagram socket",
+                     "pass a stream socket or a pipe");
   if (!S_ISDIR(st.st_mode) && (flags & O_PATH) == 0) return Ok();
   return MakeError(ErrorCode::kInvalid,
                    "descriptor " + std::to_string(number) + " is " +

@@ -29,6 +29,12 @@ SHOWN = 60  # differing lines in a failure; all of them go to standard output
 ALLOWED = [
     (r"newer/openat2", r"ENOSYS",
      "openat2 hides its flags from a filter; programs fall back to openat"),
+    (r"file/lease-break/.*", r"EAGAIN ok.*",
+     "a file made with O_EXCL for writing is handed over in one step: for a moment the supervisor has it open too"),
+    (r"file/events/create(-write)?", r"1:100:new 1:20:new( 1:2:new)? .*",
+     "the same: the event of its last close comes that moment later"),
+    (r"not-dumpable/proc", r".* /proc/thread-self/comm=EACCES .*",
+     "an ordinary user's process that keeps its files in /proc to itself keeps them from the supervisor too"),
     (r"limit/descriptors/.*", r".*",
      "whether there is room for a descriptor is known when it is handed over, after the other checks"),
     (r"bind/(stream|seqpacket)/(through-proc-cwd|under-opened-dir.*)", r"ok 6new.*",

@@ -39,6 +39,8 @@ class Race(names.NameTest):
                                    options=[*self.name_rules(), *RULES], timeout=names.STRESS + names.cordon_testing.SECONDS)
                 counts = {name: int(count) for name, count in self.said(done).items()}
                 self.assertEqual((self.seen(), counts["bad"]), ([], 0))
+                if trick == "folder":
+                    continue  # the mover nearly always wins: how often which call fails says nothing
                 self.assertGreater(counts["good"], 3)  # it does not hold by refusing everything
                 self.assertTrue(self.violations())
 
