@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "notify/processor.h"
+
 #ifndef STATX_BTIME
 #define STATX_BTIME 0x800U
 #endif
@@ -184,10 +186,13 @@ bool SendAnswer(const Caller& caller, Answer& answer) {
   // Added, our copy closed, then answered: else the file would still be open here when the caller
   // goes on, and could not be executed, unlocked or seen as closed (12.9).
   const bool at_once = answer.at_once;
+  SameProcessor together(caller.thread());
   int added = AddDescriptor(caller.listener(), caller.id(), answer.descriptor.get(),
                             answer.close_on_exec, at_once);
   int error = added < 0 ? errno : 0;
   answer.descriptor.reset();
+  if (error == 0) answer.made_in.reset();
+  together.Release();
   if (error == ENOENT) return false;
   if (at_once && error == 0) return true;
   if (error != 0 && answer.made_in.valid())
