@@ -8,7 +8,6 @@
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 
 #include "notify/parse.h"
 
@@ -24,12 +23,6 @@ UniqueFd OpenPidfd(pid_t thread, pid_t (*process)(const Caller&), const Caller& 
   if (fd < 0 && errno == EINVAL)
     fd = static_cast<int>(::syscall(SYS_pidfd_open, process(caller), 0));
   return UniqueFd(fd);
-}
-
-std::int64_t CoarseMilliseconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-  return std::int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
 }
 
 pid_t ProcessOf(const Caller& caller) { return caller.Ids().process; }
@@ -129,13 +122,8 @@ void UmaskCache::Seen(pid_t thread) {
 mode_t UmaskCache::Of(const Caller& caller) {
   if (!ever_changed_) return initial_;
   if (auto it = known_.find(caller.thread()); it != known_.end()) {
-    // No id comes round again within so short a time.
-    constexpr std::int64_t kFresh = 50;
-    const std::int64_t now = CoarseMilliseconds();
-    const bool fresh = now - it->second.seen_ms < kFresh;
-    it->second.seen_ms = now;
     pollfd alive{it->second.alive.get(), POLLIN, 0};
-    if (fresh || ::poll(&alive, 1, 0) == 0) return it->second.value;
+    if (::poll(&alive, 1, 0) == 0) return it->second.value;
     known_.erase(it);
   }
   const std::string status = ReadSmall(caller.Proc("status"));
@@ -146,7 +134,6 @@ mode_t UmaskCache::Of(const Caller& caller) {
   if (known_.size() >= kMostKept) known_.clear();
   Entry entry;
   entry.value = value;
-  entry.seen_ms = CoarseMilliseconds();
   entry.alive = OpenPidfd(caller.thread(), &ProcessOf, caller);
   if (entry.alive.valid()) known_.emplace(caller.thread(), std::move(entry));
   return value;

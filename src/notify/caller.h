@@ -82,7 +82,6 @@ class UmaskCache {
   struct Entry {
     mode_t value = 0;
     UniqueFd alive;  // of the thread's process: ids are used again
-    std::int64_t seen_ms = 0;
   };
   mode_t initial_;
   bool ever_changed_ = false;
