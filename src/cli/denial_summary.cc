@@ -1,6 +1,7 @@
 #include "cli/denial_summary.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "cli/denial_remedy.h"
 #include "cli/text.h"
@@ -98,8 +99,9 @@ std::string DenialSummary(const std::vector<Violation>& all, const policy::Effec
     out += "cordon: " + std::to_string(lost) + " more refusals came too fast to be written down\n";
   }
   // One file may be changed by several programs.
-  std::stable_sort(changes.begin(), changes.end(),
-                   [](const auto* a, const auto* b) { return a->target < b->target; });
+  std::sort(changes.begin(), changes.end(), [](const auto* a, const auto* b) {
+    return std::tie(a->target, a->number) < std::tie(b->target, b->number);
+  });
   changes.erase(std::unique(changes.begin(), changes.end(),
                             [](const auto* a, const auto* b) { return a->target == b->target; }),
                 changes.end());
