@@ -1,5 +1,7 @@
 #include "cli/denial_remedy.h"
 
+#include <utility>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -38,9 +40,15 @@ constexpr auto kPowerfulSockets = std::to_array<std::string_view>(
 // The session's own, whatever the rules say.
 constexpr auto kOwnTrees = std::to_array<std::string_view>({"/proc", "/sys", "/dev", "/run"});
 
-Remedy Nothing(std::string text) { return {Remedy::Kind::kNothing, "", "", "", false, text}; }
-Remedy TooWide(std::string text) { return {Remedy::Kind::kTooWide, "", "", "", false, text}; }
-Remedy OwnRule(std::string text) { return {Remedy::Kind::kRule, "", "", "", false, text}; }
+Remedy Nothing(std::string text) {
+  return {Remedy::Kind::kNothing, "", "", "", false, std::move(text)};
+}
+Remedy TooWide(std::string text) {
+  return {Remedy::Kind::kTooWide, "", "", "", false, std::move(text)};
+}
+Remedy OwnRule(std::string text) {
+  return {Remedy::Kind::kRule, "", "", "", false, std::move(text)};
+}
 
 Remedy Option(std::string_view option, std::string_view field, std::string value,
               Remedy::Kind kind = Remedy::Kind::kOption) {
