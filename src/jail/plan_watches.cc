@@ -6,10 +6,14 @@
 #include <string_view>
 
 #include "glob/glob.h"
+#include "jail/wire_report.h"
 #include "policy/path.h"
 
 namespace cordon::jail {
 namespace {
+
+using wire::PutNumber;
+using wire::PutString;
 
 using policy::EffectivePolicy;
 using policy::Rule;
@@ -177,16 +181,6 @@ Watches Builder::Build(const Plan& plan) {
   for (const Rule& rule : policy_.rules)
     if (rule.kind == RuleKind::kDenyRead) AddRule(rule);
   return Flatten();
-}
-
-void PutNumber(std::string& out, std::uint32_t value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-
-void PutString(std::string& out, const std::string& value) {
-  PutNumber(out, static_cast<std::uint32_t>(value.size()));
-  out += value;
-  out += '\0';
 }
 
 }  // namespace

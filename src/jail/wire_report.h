@@ -55,6 +55,16 @@ struct Report {
   std::string_view reason;       // one sentence
 };
 
+// What Reader (wire.h) reads, for the broker's socket.
+inline void PutNumber(std::string& out, std::uint32_t value) {
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+inline void PutString(std::string& out, std::string_view value) {
+  PutNumber(out, static_cast<std::uint32_t>(value.size()));
+  out += value;
+  out += '\0';
+}
+
 inline Report ReadReport(std::string_view payload, bool& ok) {
   Reader r(payload);
   Report out;

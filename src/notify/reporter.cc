@@ -6,16 +6,9 @@ namespace cordon::notify {
 namespace {
 
 using jail::wire::Action;
+using jail::wire::PutNumber;
+using jail::wire::PutString;
 using jail::wire::Type;
-
-void PutNumber(std::string& out, std::uint32_t value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-void PutString(std::string& out, const std::string& value) {
-  PutNumber(out, static_cast<std::uint32_t>(value.size()));
-  out += value;
-  out += '\0';
-}
 
 std::string Encode(const Denial& d, std::uint64_t count) {
   std::string out;

@@ -2,22 +2,12 @@
 
 #include <string_view>
 
+#include "jail/wire_report.h"
 #include "policy/policy_codec.h"
 #include "probe/supervisor.h"
 
 namespace cordon::session {
-namespace {
-
-void PutNumber(std::string& out, std::uint32_t value) {
-  out.append(reinterpret_cast<const char*>(&value), sizeof value);
-}
-void PutString(std::string& out, std::string_view value) {
-  PutNumber(out, static_cast<std::uint32_t>(value.size()));
-  out += value;
-  out += '\0';
-}
-
-}  // namespace
+namespace {}  // namespace
 
 Status SupervisorAvailable() { return probe::SupervisorAvailable(); }
 
@@ -34,6 +24,7 @@ jail::Supervision SupervisionFor(const policy::EffectivePolicy& policy, bool str
 
 std::string EncodeForBroker(const policy::EffectivePolicy& policy,
                             const std::vector<jail::PlanInput::DeniedProgram>& programs) {
+  using jail::wire::PutNumber, jail::wire::PutString;
   std::string out;
   PutString(out, policy::EncodePolicy(policy));
   PutNumber(out, static_cast<std::uint32_t>(programs.size()));
